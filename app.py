@@ -1,0 +1,35 @@
+"""The composition root: which stacks, in which environments. Makes no AWS call."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aws_cdk import App
+
+ROOT = Path(__file__).resolve().parent
+
+
+def build(outdir: str | None = None, **context: object) -> App:
+    """The CDK app; ``context`` wins over cdk.json, which only the CLI reads by itself."""
+    from holdfast.cdk import app
+    from stacks import CATALOG
+
+    return app(CATALOG, json.loads((ROOT / "cdk.json").read_text())["context"] | context, outdir)
+
+
+def main() -> None:
+    from holdfast.model import DeclarationError
+
+    try:
+        build().synth()
+    except DeclarationError as error:
+        sys.exit(f"holdfast: {error}")
+
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(ROOT / "constructs")]  # a checkout that is not installed runs, too
+    main()

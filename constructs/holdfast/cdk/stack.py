@@ -1,0 +1,45 @@
+"""One declared stack in one environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import aws_cdk as cdk
+from constructs import Construct
+
+from holdfast.catalog import Placed
+from holdfast.cdk.key import needs_key, stack_key
+from holdfast.cdk.monitoring import add_alarms, add_dashboard, alarm_topic
+from holdfast.cdk.stream import StreamProcessor, application_policy
+from holdfast.cdk.table import GuardedTable
+from holdfast.model import Tier
+from holdfast.monitoring import table_alarms
+
+
+class TableStack(cdk.Stack):
+    """Never subclassed: what differs between stacks is data. ``shown`` are the places on its system's dashboard."""
+
+    def __init__(self, scope: Construct, placed: Placed, *, shown: Iterable[Placed] = ()) -> None:
+        super().__init__(
+            scope,
+            placed.id,
+            stack_name=placed.name,
+            env=cdk.Environment(region=placed.region),
+            termination_protection=placed.env.tier is Tier.PROD,
+            tags=placed.tags,
+            synthesizer=cdk.DefaultStackSynthesizer(generate_bootstrap_version_rule=False),
+        )
+        for name, value in placed.tags.items():
+            cdk.Tags.of(self).add(name, value)
+        key = stack_key(self, placed) if needs_key(placed) else None
+        topic = alarm_topic(self, placed, key) if key and placed.alarmed else None
+        self.tables = {table.name: GuardedTable(self, table, placed, key) for table in placed.tables}
+        if key and topic:
+            for table in placed.watched:
+                add_alarms(self.tables[table.name], table_alarms(table, placed.fill(table.name)), placed, topic)
+            for processor in placed.stack.processors:
+                StreamProcessor(self, processor, placed, self.tables[processor.table].table, key=key, topic=topic)
+        for access in placed.stack.access:
+            application_policy(self, access, placed, self.tables[access.table])
+        if pages := tuple(shown):
+            add_dashboard(self, f"{placed.stack.system}-{placed.word}", pages)

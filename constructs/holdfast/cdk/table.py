@@ -1,0 +1,85 @@
+"""One declared table as a CDK construct."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from holdfast.catalog import Placed
+from holdfast.cdk.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
+from holdfast.model import Attribute, DeclarationError, Encryption, Guard, Kind, Table
+from holdfast.policy import RECOVERY_DAYS, why_unprotected
+
+KINDS = {
+    Kind.STRING: dynamodb.AttributeType.STRING,
+    Kind.NUMBER: dynamodb.AttributeType.NUMBER,
+    Kind.BINARY: dynamodb.AttributeType.BINARY,
+}
+
+
+class GuardedTable(Construct):
+    """A table with exactly the guards that the policy asks for: no more, no less."""
+
+    def __init__(self, scope: Construct, table: Table, placed: Placed, key: kms.IKey | None = None) -> None:
+        super().__init__(scope, table.id)
+        guards = placed.required(table)
+        self.declared = table
+        self.key = key if Guard.CUSTOMER_KEY in guards else None
+        if Guard.CUSTOMER_KEY in guards and key is None:
+            raise DeclarationError(f"table {table.name} needs a customer-managed key: pass the stack's key")
+        if Guard.TTL in guards and table.lifetime.ttl is None:
+            raise DeclarationError(f"table {table.name} has TTL in its floor and no attribute for it: declare ttl=")
+        recovered = Guard.PITR in guards
+        stream = table.stream if table.stream and not table.stream.pending else None
+        self.table = dynamodb.Table(
+            self,
+            "Table",
+            table_name=placed.fill(table.name),
+            partition_key=_attribute(table.key.partition),
+            sort_key=_attribute(table.key.sort) if table.key.sort else None,
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            deletion_protection=Guard.DELETION_PROTECTION in guards,
+            removal_policy=cdk.RemovalPolicy.RETAIN if Guard.RETAIN in guards else cdk.RemovalPolicy.DESTROY,
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+                point_in_time_recovery_enabled=recovered,
+                recovery_period_in_days=RECOVERY_DAYS if recovered else None,
+            ),
+            time_to_live_attribute=table.lifetime.ttl,
+            stream=dynamodb.StreamViewType[stream.view.name] if stream else None,
+            encryption=_encryption(placed.stack.encryption, self.key),
+            encryption_key=self.key,
+        )
+        for index in table.indexes:
+            self.table.add_global_secondary_index(
+                index_name=index.name,
+                partition_key=_attribute(index.key.partition),
+                sort_key=_attribute(index.key.sort) if index.key.sort else None,
+                projection_type=dynamodb.ProjectionType[index.projection.name],
+            )
+        for name, value in placed.table_tags(table).items():
+            cdk.Tags.of(self).add(name, value)
+        _acknowledge(self, table, placed, recovered=recovered)
+
+
+def _acknowledge(construct: Construct, table: Table, placed: Placed, *, recovered: bool) -> None:
+    backup = (f"{NIST}-DynamoDBInBackupPlan", f"{HIPAA}-DynamoDBInBackupPlan")
+    if recovered:
+        reason = (
+            f"recovered to any second of the last {RECOVERY_DAYS} days; the policy asks for no backup plan beside that"
+        )
+        acknowledge(construct, reason, *backup)
+    else:
+        pitr = (f"{AWS_SOLUTIONS}-DDB3", f"{NIST}-DynamoDBPITREnabled", f"{HIPAA}-DynamoDBPITREnabled")
+        acknowledge(construct, why_unprotected(table, placed.env), *pitr, *backup)
+
+
+def _encryption(encryption: Encryption, key: kms.IKey | None) -> dynamodb.TableEncryption | None:
+    if key:
+        return dynamodb.TableEncryption.CUSTOMER_MANAGED
+    return dynamodb.TableEncryption.AWS_MANAGED if encryption is Encryption.AWS_MANAGED else None
+
+
+def _attribute(attribute: Attribute) -> dynamodb.Attribute:
+    return dynamodb.Attribute(name=attribute.name, type=KINDS[attribute.kind])

@@ -1,0 +1,53 @@
+"""What a synth produced, for people: `python -m holdfast.summary cdk.out`. Counts come from the templates."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from holdfast.catalog import placements
+from holdfast.model import Guard, Stack
+from holdfast.template import observe
+from holdfast.text import columns
+
+COLUMNS = {
+    "deletion protection": Guard.DELETION_PROTECTION,
+    "retained": Guard.RETAIN,
+    "recovery": Guard.PITR,
+    "own key": Guard.CUSTOMER_KEY,
+    "expiry": Guard.TTL,
+    "alarms": Guard.ALARMS,
+}
+
+
+def summary(outdir: Path, catalog: tuple[Stack, ...]) -> str:
+    """A row per synthesized stack, and a total per environment."""
+    places = [p for p in placements(catalog) if (outdir / f"{p.id}.template.json").exists()]
+    rows = [["environment", "stack", "region", "tables", "indexes", *COLUMNS, "assumed facts"]]
+    for env in dict.fromkeys(p.env for p in places):
+        total = [0] * (3 + len(COLUMNS))
+        for p in (p for p in places if p.env is env):
+            seen = list(observe(json.loads((outdir / f"{p.id}.template.json").read_text()), p.id))
+            counts = [
+                len(seen),
+                sum(len(s.indexes) for s in seen),
+                *(sum(guard in s.guards for s in seen) for guard in COLUMNS.values()),
+                sum(1 for t in p.tables for _ in p.assumptions(t)),
+            ]
+            total = [a + b for a, b in zip(total, counts, strict=True)]
+            rows.append([env.label, p.name, p.region, *map(str, counts)])
+        rows.append([env.label, "all", "", *map(str, total)])
+    return columns(rows)
+
+
+def main() -> None:
+    from stacks import CATALOG
+
+    outdir = Path(sys.argv[1])
+    print(summary(outdir, CATALOG))
+    print(f"\nTemplates are in {outdir}/. `holdfast list` shows every table, with --assumed what no source gives.")
+
+
+if __name__ == "__main__":
+    main()

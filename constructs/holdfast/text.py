@@ -1,0 +1,18 @@
+"""Plain text for terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def columns(rows: Sequence[Sequence[str]]) -> str:
+    """Rows under a header, aligned: numbers to the right, everything else to the left."""
+    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
+    header, *body = rows
+    numeric = [all(row[n].isdigit() for row in body) for n in range(len(header))]
+
+    def line(row: Sequence[str]) -> str:
+        cells = (c.rjust(w) if right else c.ljust(w) for c, w, right in zip(row, widths, numeric, strict=True))
+        return "  ".join(cells).rstrip()
+
+    return "\n".join([line(header), "  ".join("-" * w for w in widths), *map(line, body)])

@@ -1,0 +1,80 @@
+"""One synth of everything, shared by all tests: jsii is the slow part, and every test only reads the result."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+ROOT = Path(__file__).resolve().parent.parent
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def outdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cloud assembly of prod and test; findings are read from its report instead of failing the synth."""
+    from app import build
+
+    folder = tmp_path_factory.mktemp("cdk.out")
+    build(str(folder), env="all", **{"@aws-cdk/core:failSynthOnValidationErrors": False}).synth()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def templates(outdir: Path) -> dict[str, Json]:
+    return {p.name.removesuffix(".template.json"): json.loads(p.read_text()) for p in outdir.glob("*.template.json")}
+
+
+@pytest.fixture(scope="session")
+def manifest(outdir: Path) -> dict[str, Json]:
+    """What CloudFormation is told beside the template, by stack."""
+    artifacts = json.loads((outdir / "manifest.json").read_text())["artifacts"]
+    return {name: a for name, a in artifacts.items() if a["type"] == "aws:cloudformation:stack"}
+
+
+@pytest.fixture(scope="session")
+def report(outdir: Path) -> list[Json]:
+    """What each validation plugin said."""
+    reports: list[Json] = json.loads((outdir / "validation-report.json").read_text())["pluginReports"]
+    return reports
+
+
+class StackSnapshots(SingleFileSnapshotExtension):
+    """snapshots/<stack>.json, so that a review reads like a diff of templates."""
+
+    _write_mode = WriteMode.TEXT
+    file_extension = "json"
+
+    def serialize(self, data: Any, **_: Any) -> str:
+        text = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        return re.sub(r"\b[0-9a-f]{64}\b", "<hash of the code>", text)
+
+    @classmethod
+    def dirname(cls, **_: Any) -> str:
+        return str(ROOT / "snapshots")
+
+    @classmethod
+    def get_snapshot_name(cls, *, index: Any = 0, **_: Any) -> str:
+        return str(index)
+
+    @classmethod
+    def get_file_basename(cls, *, index: Any, **_: Any) -> str:
+        return str(index)
+
+
+@pytest.fixture
+def stack_snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    return snapshot.use_extension(StackSnapshots)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_copy_of_holdfast() -> Any:
+    """PyPI's `constructs` extends its path to our folder of that name: nobody may import us through it."""
+    yield
+    assert not [name for name in sys.modules if name.startswith("constructs.holdfast")]

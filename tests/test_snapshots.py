@@ -1,0 +1,88 @@
+"""What is deployed, as files that a reviewer reads: accept a change with `make snapshots`, in its own commit."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import ROOT, Json
+from syrupy.assertion import SnapshotAssertion
+
+from holdfast import Placed, placements
+from stacks import CATALOG
+
+PLACES = placements(CATALOG)
+
+
+@pytest.mark.parametrize("stack", [p.id for p in PLACES])
+def test_stack(
+    stack: str,
+    templates: dict[str, Json],
+    manifest: dict[str, Json],
+    report: list[Json],
+    stack_snapshot: SnapshotAssertion,
+) -> None:
+    properties = manifest[stack]["properties"]
+    seen = {
+        "stack": {
+            "name": properties.get("stackName", stack),
+            "environment": manifest[stack]["environment"],
+            "terminationProtection": properties.get("terminationProtection", False),
+            "tags": properties["tags"],
+        },
+        "acknowledged": acknowledged(report, stack),
+        "template": templates[stack],
+    }
+    assert seen == stack_snapshot(name=stack)
+
+
+def acknowledged(report: list[Json], stack: str) -> Json:
+    """Every accepted finding of a stack: {reason: {rule: [construct, …]}}."""
+    found: Json = {}
+    for plugin in report:
+        for violation in plugin["suppressedViolations"]:
+            for construct in violation["violatingConstructs"]:
+                if construct["constructPath"].startswith(f"{stack}/"):
+                    rules = found.setdefault(violation["reason"], {})
+                    rules.setdefault(violation["ruleName"], []).append(construct["constructPath"])
+    return {reason: {rule: sorted(paths) for rule, paths in rules.items()} for reason, rules in found.items()}
+
+
+def test_every_stack_has_a_snapshot_and_nothing_else_has(templates: dict[str, Json]) -> None:
+    files = {p.name for p in (ROOT / "snapshots").iterdir()}
+    assert files == {f"{p.id}.json" for p in PLACES} == {f"{name}.json" for name in templates}
+
+
+def test_snapshots_hold_nothing_of_the_machine_that_wrote_them() -> None:
+    for path in (ROOT / "snapshots").iterdir():
+        text = path.read_text()
+        assert str(ROOT) not in text
+        assert "BootstrapVersion" not in text
+        assert "aws:cdk:path" not in text
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda p: p.id)
+def test_name_region_and_termination_protection(place: Placed, manifest: dict[str, Json]) -> None:
+    """Typed out by hand: these live in the manifest, which no template shows."""
+    name, region, protected = STACKS[place.id]
+    artifact = manifest[place.id]
+    assert artifact["properties"].get("stackName", place.id) == name
+    assert artifact["environment"] == f"aws://unknown-account/{region}"
+    assert artifact["properties"].get("terminationProtection", False) is protected
+
+
+STACKS = {
+    "CallAnalytics-Prod-Storage": ("CallAnalytics-Prod-Storage", "us-east-1", True),
+    "MessageSystemStack-prod": ("MessageSystemStack", "us-east-1", True),
+    "OrangeTheoryStack-prod": ("OrangeTheoryStack-prod", "us-east-1", True),
+    "RCSubscription-prod-Storage": ("RCSubscription-prod-Storage", "us-east-1", True),
+    "LeadTrackingStack-prod": ("LeadTrackingStack", "us-east-1", True),
+    "ConnectionServiceStack-prod": ("ConnectionServiceStack-prod", "us-east-1", True),
+    "LegacyTablesStack-prod": ("LegacyTablesStack-prod", "us-east-1", True),
+    "AcsTables-prod": ("AcsTables-prod", "us-east-1", True),
+    "MiyabiLambda-production": ("MiyabiLambda-production", "ap-northeast-1", True),
+    "CallAnalytics-Test-Storage": ("CallAnalytics-Test-Storage", "us-west-2", False),
+    "MessageSystemStack-test": ("MessageSystemStack", "us-west-2", False),
+    "OrangeTheoryStack-test": ("OrangeTheoryStack-test", "us-west-2", False),
+    "RCSubscription-test-Storage": ("RCSubscription-test-Storage", "us-west-2", False),
+    "AcsTables-test": ("AcsTables-test", "us-west-2", False),
+    "MiyabiLambda-test": ("MiyabiLambda-test", "ap-northeast-1", False),
+}
