@@ -40,7 +40,8 @@ check: setup
 	pytest
 	@rm -rf cdk.out
 	cdk synth --quiet -c env=all
-	cfn-lint --non-zero-exit-code warning 'cdk.out/*.template.json'
+	@# W3005: CDK itself repeats a function's dependency on its role
+	cfn-lint --non-zero-exit-code warning --ignore-checks W3005 -- 'cdk.out/*.template.json'
 	holdfast docs --check
 
 format: setup

@@ -113,7 +113,7 @@ def test_protection(row: list[str], tables: dict[str, Json]) -> None:
     assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == (policy, policy)
     recovery: Json = {"PointInTimeRecoveryEnabled": False}
     if pitr == "pitr":
-        recovery: Json = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": 35}
+        recovery = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": 35}
     assert p["PointInTimeRecoverySpecification"] == recovery
     expiry = None if ttl == "-" else {"AttributeName": ttl, "Enabled": True}
     assert p.get("TimeToLiveSpecification") == expiry

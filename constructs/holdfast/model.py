@@ -255,6 +255,8 @@ class Table:
         illegal = illegal_name(fill(self.name, dict.fromkeys(PLACEHOLDERS, "env")))
         if illegal:
             yield f"its name {illegal}"
+        if not self.id:
+            yield "its name has no letter and no digit; a stable id is made from those"
         if self.lifetime.ttl is not None and not 1 <= len(self.lifetime.ttl) <= MAX_KEY_ATTRIBUTE:
             yield f"the TTL attribute needs 1 to {MAX_KEY_ATTRIBUTE} characters; name the one that holds the expiry"
         if len(self.indexes) > MAX_INDEXES:

@@ -1,0 +1,151 @@
+"""The CDK side: a declared table becomes exactly its guards, or is refused with a message."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import CONTEXT, Json
+from hypothesis import HealthCheck, given, settings
+from strategies import ENVIRONMENTS, GUARDS, legal_tables
+
+from holdfast import Data, DeclarationError, Durable, Environment, Guard, Placed, Stack, Table, gsi, key
+from holdfast.policy import RECOVERY_DAYS
+from holdfast.template import observe
+from stacks import acs, orange_theory
+
+PLAIN: dict[str, Any] = {"purpose": "", "key": key("id"), "lifetime": Durable(), "data": Data.OPERATIONAL}
+
+
+def synthesized(stack: Stack, env: Environment, outdir: Path) -> Json:
+    from holdfast.cdk import app
+
+    placed = Placed(stack, env)
+    app((stack,), CONTEXT | {"env": env.label}, str(outdir)).synth()
+    template: Json = json.loads((outdir / f"{placed.id}.template.json").read_text())
+    return template
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(arguments=legal_tables, env=ENVIRONMENTS, floor=GUARDS)
+def test_any_table_synthesizes_to_exactly_its_guards_or_is_refused(
+    arguments: dict[str, object], env: Environment, floor: Guard, tmp_path: Path
+) -> None:
+    table = Table(**arguments)  # type: ignore[arg-type]
+    stack = Stack(id="Any-{env}", system="any", owner="any", tables=(table,), floor=floor)
+    guards = Placed(stack, env).required(table)
+    if Guard.TTL in guards and table.lifetime.ttl is None:
+        with pytest.raises(DeclarationError, match="has TTL in its floor and no attribute for it: declare ttl="):
+            synthesized(stack, env, tmp_path)
+        return
+    (seen,) = observe(synthesized(stack, env, tmp_path), "Any")
+    assert seen.guards == guards
+    assert seen.name == table.name
+    assert seen.key == table.key
+    assert seen.indexes == frozenset(table.indexes)
+    assert seen.ttl == table.lifetime.ttl
+    assert seen.stream == (table.stream.view.value if table.stream and not table.stream.pending else None)
+    assert seen.recovery_days == (RECOVERY_DAYS if Guard.PITR in guards else None)
+
+
+def test_a_personal_table_without_a_key_cannot_be_built() -> None:
+    import aws_cdk as cdk
+
+    from holdfast.cdk import GuardedTable
+
+    table = Table(name="people", **PLAIN | {"data": Data.PERSONAL})
+    stack = Stack(id="People-{env}", system="s", owner="o", tables=(table,))
+    with pytest.raises(DeclarationError, match="table people needs a customer-managed key: pass the stack's key"):
+        GuardedTable(cdk.Stack(), table, Placed(stack, Environment.TEST))
+
+
+def test_a_ttl_floor_without_an_attribute_is_refused(tmp_path: Path) -> None:
+    stack = Stack(id="S-{env}", system="s", owner="o", tables=(Table(name="orders", **PLAIN, floor=Guard.TTL),))
+    with pytest.raises(DeclarationError, match="table orders has TTL in its floor and no attribute for it"):
+        synthesized(stack, Environment.TEST, tmp_path)
+
+
+def test_logical_ids_do_not_depend_on_the_order_of_declarations(templates: dict[str, Json], tmp_path: Path) -> None:
+    for stack in (orange_theory.STACK, acs.STACK):
+        other = replace(stack, tables=tuple(reversed(stack.tables)), patterns=(), entities=())
+        after = synthesized(other, Environment.PROD, tmp_path)["Resources"].keys()
+        before = templates[Placed(stack, Environment.PROD).id]["Resources"].keys()
+        assert after - {"Dashboard"} == before - {"Dashboard"}  # the page goes with the first stack of a system
+
+
+def test_a_new_table_leaves_the_others_alone(templates: dict[str, Json], tmp_path: Path) -> None:
+    stack = orange_theory.STACK
+    new = Table(name="studio-Holidays-{env}", **PLAIN, indexes=(gsi("storeId"),))
+    template = synthesized(replace(stack, tables=(new, *stack.tables)), Environment.PROD, tmp_path)
+    before, after = templates["OrangeTheoryStack-prod"]["Resources"], template["Resources"]
+    added = {i for i in after.keys() - before.keys() if after[i]["Type"] != "AWS::CloudWatch::Dashboard"}
+    assert {after[i]["Type"] for i in added} == {"AWS::DynamoDB::Table", "AWS::CloudWatch::Alarm"}
+    assert all(after[i] == before[i] for i in before)
+
+
+def keys(templates: dict[str, Json]) -> dict[str, Json]:
+    found = {
+        stack: [r for r in t["Resources"].values() if r["Type"] == "AWS::KMS::Key"] for stack, t in templates.items()
+    }
+    assert all(len(ks) <= 1 for ks in found.values())
+    return {stack: ks[0] for stack, ks in found.items() if ks}
+
+
+def test_one_key_per_stack_that_needs_one(templates: dict[str, Json]) -> None:
+    """Personal data in either environment, or an alarm topic, which only prod stacks and Miyabi have."""
+    assert set(templates) - set(keys(templates)) == {"RCSubscription-test-Storage"}
+
+
+def test_keys_rotate_have_an_alias_and_stay_with_their_tables(templates: dict[str, Json]) -> None:
+    retained = {stack for stack, k in keys(templates).items() if k["DeletionPolicy"] == "Retain"}
+    for stack, k in keys(templates).items():
+        assert k["Properties"]["EnableKeyRotation"] is True
+        assert k["DeletionPolicy"] == k["UpdateReplacePolicy"]
+        aliases = [r for r in templates[stack]["Resources"].values() if r["Type"] == "AWS::KMS::Alias"]
+        assert [a["Properties"]["AliasName"] for a in aliases] == [f"alias/holdfast/{stack}"]
+    assert retained == {
+        "CallAnalytics-Prod-Storage",
+        "MessageSystemStack-prod",
+        "OrangeTheoryStack-prod",
+        "LeadTrackingStack-prod",
+        "ConnectionServiceStack-prod",
+        "LegacyTablesStack-prod",
+        "AcsTables-prod",
+        "AcsTables-test",
+        "MiyabiLambda-production",
+    }
+
+
+def test_key_policies_are_not_open(templates: dict[str, Json]) -> None:
+    """No stranger, no wildcard action, and data is read through the stack's services only."""
+    reading = {"kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*", "kms:CreateGrant"}
+    for k in keys(templates).values():
+        for statement in k["Properties"]["KeyPolicy"]["Statement"]:
+            assert statement["Effect"] == "Allow"
+            assert statement["Principal"] not in ("*", {"AWS": "*"})
+            if "AWS" in statement["Principal"]:
+                assert statement["Principal"]["AWS"]["Fn::Join"][1][1:] == [{"Ref": "AWS::AccountId"}, ":root"]
+            actions = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
+            assert "kms:*" not in actions
+            assert not [a for a in actions if a.startswith("kms:Create") and a.endswith("*")]
+            if reading & set(actions):
+                assert statement["Condition"], statement["Sid"]
+
+
+def test_alarm_topics_are_encrypted_and_open_to_cloudwatch_of_this_account_only(templates: dict[str, Json]) -> None:
+    topics = 0
+    for template in templates.values():
+        resources = template["Resources"].values()
+        for topic in (r for r in resources if r["Type"] == "AWS::SNS::Topic"):
+            topics += 1
+            assert topic["Properties"]["KmsMasterKeyId"]
+        for policy in (r for r in resources if r["Type"] == "AWS::SNS::TopicPolicy"):
+            allowed = [s for s in policy["Properties"]["PolicyDocument"]["Statement"] if s["Effect"] == "Allow"]
+            assert [s["Principal"] for s in allowed] == [{"Service": "cloudwatch.amazonaws.com"}]
+            assert [s["Condition"] for s in allowed] == [
+                {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+            ]
+    assert topics == 9 + 1  # every prod stack, and Miyabi in test

