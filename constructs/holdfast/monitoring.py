@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.catalog import Placed
+from holdfast.keys import ACCOUNT
 from holdfast.model import Table
 
 DYNAMODB = "AWS/DynamoDB"
@@ -147,6 +148,30 @@ def processor_alarms(name: str, queue: str) -> Iterator[Alarm]:
         expression="FILL(age, 0)",
         threshold=3_600_000,
     )
+
+
+def topic_policy(topic: str) -> dict[str, Any]:
+    """CloudWatch of this account may publish, over TLS; a topic with any policy no longer lets it in by default."""
+    publish = {"Action": "sns:Publish", "Resource": topic}
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Sid": "AlarmsMayPublish",
+                "Effect": "Allow",
+                "Principal": {"Service": "cloudwatch.amazonaws.com"},
+                "Condition": {"StringEquals": {"aws:SourceAccount": ACCOUNT}},
+                **publish,
+            },
+            {
+                "Sid": "OverTlsOnly",
+                "Effect": "Deny",
+                "Principal": "*",
+                "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+                **publish,
+            },
+        ],
+    }
 
 
 def dashboard(places: Iterable[Placed]) -> dict[str, Any]:

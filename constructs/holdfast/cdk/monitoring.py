@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from constructs import Construct
@@ -18,19 +17,14 @@ from holdfast.catalog import Placed
 
 def alarm_topic(scope: Construct, placed: Placed, key: kms.IKey) -> str:
     """The topic that all alarms of a stack go to; answers with its ARN."""
-    topic = sns.Topic(scope, "Alarms", topic_name=f"holdfast-{placed.id}-alarms", master_key=key, enforce_ssl=True)
-    arn = topic.topic_arn
-    # enforce_ssl replaces the default policy, which let CloudWatch in.
-    topic.add_to_resource_policy(
-        iam.PolicyStatement(
-            sid="AlarmsMayPublish",
-            principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
-            actions=["sns:Publish"],
-            resources=[arn],
-            conditions={"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}},
-        )
+    topic = sns.CfnTopic(scope, "Alarms", topic_name=f"holdfast-{placed.id}-alarms", kms_master_key_id=key.key_arn)
+    sns.CfnTopicPolicy(
+        scope,
+        "AlarmsPolicy",
+        topics=[topic.ref],
+        policy_document=monitoring.topic_policy(topic.ref),
     )
-    return arn
+    return topic.ref
 
 
 def add_alarms(scope: Construct, alarms: Iterable[monitoring.Alarm], placed: Placed, topic: str) -> None:

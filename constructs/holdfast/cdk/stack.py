@@ -8,10 +8,11 @@ import aws_cdk as cdk
 from constructs import Construct
 
 from holdfast.catalog import Placed
-from holdfast.cdk.key import needs_key, stack_key
+from holdfast.cdk.key import stack_key
 from holdfast.cdk.monitoring import add_alarms, add_dashboard, alarm_topic
 from holdfast.cdk.stream import StreamProcessor, application_policy
 from holdfast.cdk.table import GuardedTable
+from holdfast.keys import needs_key
 from holdfast.model import Tier
 from holdfast.monitoring import table_alarms
 
@@ -29,8 +30,9 @@ class TableStack(cdk.Stack):
             tags=placed.tags,
             synthesizer=cdk.DefaultStackSynthesizer(generate_bootstrap_version_rule=False),
         )
+        tags = cdk.Tags.of(self)
         for name, value in placed.tags.items():
-            cdk.Tags.of(self).add(name, value)
+            tags.add(name, value)
         key = stack_key(self, placed) if needs_key(placed) else None
         topic = alarm_topic(self, placed, key) if key and placed.alarmed else None
         self.tables = {table.name: GuardedTable(self, table, placed, key) for table in placed.tables}

@@ -58,8 +58,9 @@ class GuardedTable(Construct):
                 sort_key=_attribute(index.key.sort) if index.key.sort else None,
                 projection_type=dynamodb.ProjectionType[index.projection.name],
             )
+        tags = cdk.Tags.of(self)
         for name, value in placed.table_tags(table).items():
-            cdk.Tags.of(self).add(name, value)
+            tags.add(name, value)
         _acknowledge(self, table, placed, recovered=recovered)
 
 
