@@ -57,6 +57,7 @@ docs: setup
 bench: setup
 	python benchmarks/synth.py
 
+# uv writes one lock for every platform and Python from 3.11 on; pip-tools writes it for the machine that it runs on.
 lock:
 	$(PYTHON) -m venv .venv/lock && .venv/lock/bin/pip install --quiet uv
 	.venv/lock/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras --group dev \

@@ -16,10 +16,10 @@ ROOT = Path(__file__).resolve().parent
 
 def build(outdir: str | None = None, **context: object) -> App:
     """The CDK app; ``context`` wins over cdk.json, which only the CLI reads by itself."""
-    from holdfast.cdk import app
+    from holdfast.cdk import estate
     from stacks import CATALOG
 
-    return app(CATALOG, json.loads((ROOT / "cdk.json").read_text())["context"] | context, outdir)
+    return estate(CATALOG, json.loads((ROOT / "cdk.json").read_text())["context"] | context, outdir)
 
 
 def main() -> None:

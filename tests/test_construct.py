@@ -21,10 +21,10 @@ PLAIN: dict[str, Any] = {"purpose": "", "key": key("id"), "lifetime": Durable(),
 
 
 def synthesized(stack: Stack, env: Environment, outdir: Path) -> Json:
-    from holdfast.cdk import app
+    from holdfast.cdk import estate
 
     placed = Placed(stack, env)
-    app((stack,), CONTEXT | {"env": env.label}, str(outdir)).synth()
+    estate((stack,), CONTEXT | {"env": env.label}, str(outdir)).synth()
     template: Json = json.loads((outdir / f"{placed.id}.template.json").read_text())
     return template
 

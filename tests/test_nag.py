@@ -67,11 +67,11 @@ def test_the_packs_do_see_a_table_without_recovery(tmp_path: Path) -> None:
     import aws_cdk as cdk
     from aws_cdk import aws_dynamodb as dynamodb
 
-    from holdfast.cdk import app
+    from holdfast.cdk import estate
 
     table = Table(name="orders", purpose="", key=key("id"), lifetime=Durable(), data=Data.OPERATIONAL, floor=Guard.PITR)
     stack = Stack(id="S-{env}", system="s", owner="o", tables=(table,), environments=(Environment.TEST,))
-    root = app((stack,), CONTEXT | {"env": "test"}, str(tmp_path))
+    root = estate((stack,), CONTEXT | {"env": "test"}, str(tmp_path))
     bare = cdk.Stack(root, "Bare")
     dynamodb.Table(bare, "T", partition_key=dynamodb.Attribute(name="id", type=dynamodb.AttributeType.STRING))
     root.synth()

@@ -7,10 +7,13 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 
 def test_the_constructs_folder_is_no_package_and_pypis_package_is_the_one_imported() -> None:
@@ -87,6 +90,19 @@ def test_the_lock_is_hashed_and_the_cli_is_pinned() -> None:
         json.loads((ROOT / "package-lock.json").read_text())["packages"]["node_modules/aws-cdk"]["version"]
         == "2.1147.0"
     )
+
+
+def test_the_lock_satisfies_every_declared_requirement() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"].values()
+    wanted = [Requirement(r) for group in (*extras, project["dependency-groups"]["dev"]) for r in group]
+    pins = {}
+    for line in (ROOT / "requirements.lock").read_text().splitlines():
+        if "==" in line:
+            name, version = line.split(";")[0].rstrip(" \\").split("==")
+            pins[canonicalize_name(name)] = version.strip()
+    for requirement in wanted:
+        assert pins[canonicalize_name(requirement.name)] in requirement.specifier, f"run `make lock`: {requirement}"
 
 
 def test_jsii_runs_on_the_node_that_pip_installed() -> None:

