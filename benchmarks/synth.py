@@ -2,8 +2,10 @@
 
 The hand-written app is plain `aws_dynamodb.Table` calls for exactly the tables that app.py synthesizes, with the keys
 they need, passing the same three cdk-nag packs. It makes nothing else: the alarms, topics, dashboards and functions are
-app.py's alone. CDK's own template validation is on in every app unless it is turned off; app.py turns it off, because
-`make check` has cfn-lint for that, so the table shows the hand-written app both ways. All run in turns, in one go, so that a noisy machine disturbs all alike.
+app.py's alone.
+
+CDK validates every template itself unless an app turns that off. app.py does, because `make check` has cfn-lint for it;
+so the hand-written app is measured both ways. All run in turns, in one go: a noisy machine disturbs all alike.
 """
 
 from __future__ import annotations
