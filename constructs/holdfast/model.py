@@ -229,6 +229,16 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waiver:
+    """A rule that need not hold for a table until a day that somebody answers for."""
+
+    rule: str
+    reason: str
+    owner: str
+    expires: date | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One DynamoDB table, as facts. ``{env}``, ``{Env}`` and ``{region}`` in its name are filled in later."""
 
@@ -243,6 +253,7 @@ class Table:
     floor: Guard = NONE
     state: State = State()
     assumed: tuple[Assumed, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
 
     def __post_init__(self) -> None:
         for problem in self._problems():
@@ -273,6 +284,11 @@ class Table:
             for a in k.attributes:
                 if not 1 <= (size := len(a.name.encode())) <= MAX_KEY_ATTRIBUTE:
                     yield f"{owner} has an attribute name of {size} bytes; DynamoDB wants 1 to {MAX_KEY_ATTRIBUTE}"
+        for waiver in self.waivers:
+            if waiver.expires is None:
+                yield f"its waiver of {waiver.rule} never ends; give expires=date(…)"
+            if not (waiver.reason and waiver.owner):
+                yield f"its waiver of {waiver.rule} needs a reason and an owner"
         kinds: dict[str, Kind] = {}
         for a in self.attributes:
             if kinds.setdefault(a.name, a.kind) is not a.kind:

@@ -1,0 +1,94 @@
+"""What a rule is, what it may answer, and what a finding says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.catalog import Placed
+    from holdfast.model import Guard, Table
+    from holdfast.observed import Observed
+
+
+class Outcome(Enum):
+    PASS = "pass"
+    FAIL = "fail"
+    UNKNOWN = "unknown"  # could not be read: never "off", never "fine"
+    EXEMPT = "exempt"  # the policy asks nothing here, or a waiver holds
+
+
+class Severity(Enum):
+    CRITICAL = "critical"
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+    INFO = "info"
+
+
+class Source(Enum):
+    """Where an observation comes from."""
+
+    DECLARATION = "declaration"
+    TEMPLATE = "template"
+    DEPLOYED = "deployed"
+    LIVE = "live"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    outcome: Outcome
+    detail: str = ""
+
+
+PASS = Verdict(Outcome.PASS)
+EXEMPT = Verdict(Outcome.EXEMPT)
+
+
+def fail(detail: str) -> Verdict:
+    return Verdict(Outcome.FAIL, detail)
+
+
+def unknown(detail: str) -> Verdict:
+    return Verdict(Outcome.UNKNOWN, detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One declared table and what a source shows of it."""
+
+    placed: Placed
+    table: Table
+    required: Guard
+    seen: Observed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """``fix`` is ready to paste: {table}, {region} and {stack} are filled in. ``controls`` are the ids it answers."""
+
+    id: str
+    title: str
+    why: str
+    fix: str
+    severity: Severity
+    controls: tuple[str, ...] = ()
+    check: Callable[[Subject], Verdict] | None = field(default=None, compare=False, repr=False)
+    waivable: bool = True  # if not: never for personal durable prod tables
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One verdict of one rule about one table, or about another resource where ``table`` is None."""
+
+    rule: Rule
+    outcome: Outcome
+    detail: str
+    table: str | None
+    stack: str
+    environment: str | None
+    source: Source
+    where: str
+    fix: str
