@@ -4,6 +4,8 @@ The source asks for RETAIN and point-in-time recovery in every stage, Sessions i
 Nine indexes repeat their table's own key and one is a prefix of another; they are documented, so they are built.
 """
 
+from datetime import UTC, datetime
+
 from holdfast import (
     Assumed,
     Data,
@@ -159,9 +161,23 @@ TABLES = (
 )
 
 
-def _entity(kind: str, table: str, keys: str, attributes: str) -> Entity:
-    item = Item({name: f"{{{name}}}" for name in keys.split()})
-    return Entity(type=kind, table=table, items=(item,), attributes=tuple(attributes.split()))
+def _entity(
+    kind: str,
+    table: str,
+    keys: str,
+    attributes: str,
+    *,
+    booleans: tuple[str, ...] = (),
+    documented_ttl: tuple[datetime, int] | None = None,
+) -> Entity:
+    return Entity(
+        type=kind,
+        table=table,
+        items=(Item({name: f"{{{name}}}" for name in keys.split()}),),
+        attributes=tuple(attributes.split()),
+        booleans=booleans,
+        documented_ttl=documented_ttl,
+    )
 
 
 ENTITIES = (
@@ -172,6 +188,7 @@ ENTITIES = (
         "conversation_id response_id",
         "message_id associated_account sender_email recipient_email subject body timestamp is_first_email thread_id "
         "status ai_response ev_score metadata",
+        booleans=("is_first_email",),
     ),
     _entity(
         "THREAD",
@@ -195,6 +212,8 @@ ENTITIES = (
         SESSIONS,
         "session_id",
         "user_id account_id created_at last_activity expires_at ttl ip_address user_agent is_active metadata",
+        booleans=("is_active",),
+        documented_ttl=(datetime(2024, 1, 1, tzinfo=UTC), 1704067200),
     ),
     _entity(
         "AI_RATE",
@@ -234,6 +253,7 @@ ENTITIES = (
         "id",
         "associated_account function_name invoked_at duration_ms memory_used_mb status error_message request_id "
         "cold_start metadata",
+        booleans=("cold_start",),
     ),
 )
 

@@ -2,6 +2,7 @@
 
 from holdfast import Assumed, Data, Durable, Fact, Stack, State, Stream, Table, Usage, View, gsi, key
 from stacks.assumptions import NAMED, PROJECTION, UNTYPED
+from stacks.identities import CALLYTICS
 
 PREFIXED = Assumed(
     Fact.INDEX_KEY, "the source shortens the key; as in its siblings it is what stands before -callStartTime-index"
@@ -12,6 +13,7 @@ STACK = Stack(
     system="callytics",
     owner="callytics-infrastructure",
     assumed=(UNTYPED,),
+    identities=CALLYTICS,
     tables=(
         Table(
             name="call-analytics-{env}-call-analysis-{region}",
@@ -34,6 +36,15 @@ STACK = Stack(
             ),
             stream=Stream(view=View.NEW_IMAGE, pending="off until the consumer that asked for it exists"),
             state=State(usage=Usage.MIRROR),
+            # In and out; one brand. The source counts no categories: the last three are orders of magnitude.
+            few_values={
+                "callDirection": 2,
+                "franchise": 1,
+                "call_categorization...classification": 10,
+                "call_categorization.follow_up_type": 10,
+                "call_outcome.outcome_category": 10,
+            },
+            renamed={"siteId": "account_id"},  # since 2026-04-25; the indexes kept the old name
         ),
         Table(
             name="call-analytics-{env}-call-events-{region}",

@@ -22,6 +22,7 @@ from holdfast import (
     key,
 )
 from stacks.assumptions import COUNTED, PROJECTION, UNTYPED
+from stacks.identities import CALLYTICS
 
 AUDIT = date(2026, 4, 23)
 CHANGES = Stream(view=View.NEW_AND_OLD_IMAGES)  # on in the live account, and nobody reads it
@@ -32,6 +33,7 @@ STACK = Stack(
     owner="ringcentralService",
     environments=(Environment.PROD,),
     assumed=(UNTYPED, PROJECTION),
+    identities=CALLYTICS,
     tables=(
         Table(
             name="ConnectionService-CallAnalysisConfigurations-{env}",

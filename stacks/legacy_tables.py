@@ -7,6 +7,7 @@ from datetime import date
 
 from holdfast import Assumed, Data, Durable, Environment, Fact, Governance, Sighting, Stack, State, Table, Usage, key
 from stacks.assumptions import UNTYPED
+from stacks.identities import CALLYTICS
 
 AUDIT = date(2026, 4, 23)
 KEYLESS = Assumed(Fact.KEY, "the source names the table and gives no key; taken from the table that replaces it")
@@ -21,6 +22,7 @@ STACK = Stack(
         UNTYPED,
         KEYLESS,
     ),
+    identities=CALLYTICS,
     tables=(
         Table(
             name="call-analysis",

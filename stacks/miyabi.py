@@ -1,7 +1,7 @@
 """MiyabiLambda-*: one table for users, repositories, agent runs and tasks. Source: miyabi-dynamodb.md."""
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from holdfast import (
     Access,
@@ -39,8 +39,13 @@ def _item(pk: str, sk: str, *, gsi1: tuple[str, str] | None = None, gsi2: tuple[
     return Item(keys)
 
 
-def _entity(kind: str, *items: Item, expires_after: timedelta | None = None) -> Entity:
-    return Entity(type=kind, table=TABLE, items=items, expires_after=expires_after)
+def _entity(
+    kind: str,
+    *items: Item,
+    expires_after: timedelta | None = None,
+    documented_ttl: tuple[datetime, int] | None = None,
+) -> Entity:
+    return Entity(type=kind, table=TABLE, items=items, expires_after=expires_after, documented_ttl=documented_ttl)
 
 
 ENTITIES = (
@@ -63,11 +68,22 @@ ENTITIES = (
         _item("WS#{connectionId}", "METADATA"),
         _item("USER#{userId}", "WS#{connectionId}"),
         expires_after=timedelta(hours=24),
+        documented_ttl=(datetime(2025, 11, 29, 10, tzinfo=UTC), 1733068800),
     ),
-    _entity("LINE_MESSAGE", _item("USER#{userId}", "LINE_MSG#{sentAt}#{messageId}"), expires_after=MONTH),
+    _entity(
+        "LINE_MESSAGE",
+        _item("USER#{userId}", "LINE_MSG#{sentAt}#{messageId}"),
+        expires_after=MONTH,
+        documented_ttl=(datetime(2025, 11, 29, 11, tzinfo=UTC), 1735660800),
+    ),
     _entity("ORGANIZATION", _item("ORG#{orgId}", "METADATA")),
     _entity("ORG_MEMBER", _item("ORG#{orgId}", "MEMBER#{userId}")),
-    _entity("EXECUTION_LOG", _item("EXEC#{execId}", "LOG#{loggedAt}#{logId}"), expires_after=MONTH),
+    _entity(
+        "EXECUTION_LOG",
+        _item("EXEC#{execId}", "LOG#{loggedAt}#{logId}"),
+        expires_after=MONTH,
+        documented_ttl=(datetime(2025, 11, 29, 10, 32, 15, tzinfo=UTC), 1735660800),
+    ),
 )
 
 
@@ -136,6 +152,7 @@ STACK = Stack(
             data=Data.PERSONAL,
             indexes=(gsi("GSI1PK", "GSI1SK", name="GSI1"), gsi("GSI2PK", "GSI2SK", name="GSI2")),
             stream=Stream(view=View.NEW_AND_OLD_IMAGES, consumer=PROCESSOR),
+            few_values={"GSI1PK": 8},  # the states of a run and of a task; the source shows two and one
             assumed=(
                 Assumed(Fact.EXPIRY, "connections expire 24 h after they open: the source's value lies a year before"),
             ),

@@ -7,6 +7,7 @@ from holdfast import (
     Durable,
     Environment,
     Guard,
+    Relation,
     Sighting,
     Stack,
     State,
@@ -17,6 +18,12 @@ from holdfast import (
     key,
 )
 from stacks.assumptions import COUNTED, NAMED, PROJECTION, UNTYPED
+from stacks.identities import CALLYTICS
+
+CONNECTIONS = "orangetheory-UserConnections-{env}"
+NUMBERS = "orangetheory-PhoneNumbers-{env}"
+ASSIGNMENTS = "orangetheory-PhoneStoreAssignments-{env}"
+STORES = "orangetheory-StoresV2-{env}"
 
 BLACKOUT_KEY = key("storeId", "blackoutId")
 BLACKOUT_INDEXES = (gsi("storeId", "startTime", assumed=COUNTED),)
@@ -27,9 +34,16 @@ STACK = Stack(
     system="callytics",
     owner="studio-website-monorepo",
     assumed=(UNTYPED, PROJECTION),
+    identities=CALLYTICS,
+    # Which store a phone number belongs to, as documented: from the connection to the store.
+    relations=(
+        Relation(table=CONNECTIONS, attribute="providerAccountId", to_table=NUMBERS, to_attribute="providerAccountId"),
+        Relation(table=NUMBERS, attribute="phoneNumber", to_table=ASSIGNMENTS, to_attribute="phoneNumber"),
+        Relation(table=ASSIGNMENTS, attribute="storeId", to_table=STORES, to_attribute="storeId"),
+    ),
     tables=(
         Table(
-            name="orangetheory-UserConnections-{env}",
+            name=CONNECTIONS,
             purpose="RingCentral OAuth connections, one per user and account.",
             key=key("userId", "connectionId"),
             lifetime=Durable(),
@@ -40,9 +54,10 @@ STACK = Stack(
                 gsi("storeId", assumed=COUNTED),
                 gsi("status", "tokenExpiresAt", assumed=COUNTED),
             ),
+            few_values={"status": 5},  # the source lists no states of a connection: an order of magnitude
         ),
         Table(
-            name="orangetheory-PhoneNumbers-{env}",
+            name=NUMBERS,
             purpose="RingCentral lines and extensions.",
             key=key("providerAccountId", "phoneNumber"),
             lifetime=Durable(),
@@ -50,7 +65,7 @@ STACK = Stack(
             indexes=(gsi("phoneNumber", assumed=COUNTED), gsi("userId", assumed=COUNTED)),
         ),
         Table(
-            name="orangetheory-PhoneStoreAssignments-{env}",
+            name=ASSIGNMENTS,
             purpose="Which phone number belongs to which store.",
             key=key("storeId", "phoneNumber"),
             lifetime=Durable(),
@@ -58,7 +73,7 @@ STACK = Stack(
             indexes=(gsi("phoneNumber", assumed=COUNTED),),
         ),
         Table(
-            name="orangetheory-StoresV2-{env}",
+            name=STORES,
             purpose="Stores and their business settings.",
             key=key("storeId"),
             lifetime=Durable(),

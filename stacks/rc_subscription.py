@@ -2,12 +2,14 @@
 
 from holdfast import Data, Durable, Stack, Table, Transient, gsi, key
 from stacks.assumptions import COUNTED, PROJECTION, UNTYPED
+from stacks.identities import CALLYTICS
 
 STACK = Stack(
     id="RCSubscription-{env}-Storage",
     system="callytics",
     owner="ringcentralSubscriptionService",
     assumed=(UNTYPED, PROJECTION),
+    identities=CALLYTICS,
     tables=(
         Table(
             name="rc-subscription-{env}-webhook-subscriptions",

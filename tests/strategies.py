@@ -53,7 +53,9 @@ def _tables(
     names: st.SearchStrategy[str], keys: st.SearchStrategy[Key], index_names: st.SearchStrategy[list[str]]
 ) -> st.SearchStrategy[dict[str, object]]:
     indexes = index_names.flatmap(
-        lambda ns: st.tuples(*(st.builds(Index, st.just(n), keys, st.sampled_from(Projection)) for n in ns))
+        lambda ns: st.tuples(
+            *(st.builds(Index, st.just(n), keys, st.sampled_from([Projection.ALL, Projection.KEYS_ONLY])) for n in ns)
+        )
     )
     return st.fixed_dictionaries(
         {

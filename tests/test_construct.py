@@ -14,7 +14,7 @@ from strategies import ENVIRONMENTS, GUARDS, legal_tables
 
 from holdfast import Data, DeclarationError, Durable, Environment, Guard, Placed, Stack, Table, gsi, key
 from holdfast.policy import RECOVERY_DAYS
-from holdfast.template import observe
+from holdfast.template import StackSeen, observe
 from stacks import acs, orange_theory
 
 PLAIN: dict[str, Any] = {"purpose": "", "key": key("id"), "lifetime": Durable(), "data": Data.OPERATIONAL}
@@ -41,11 +41,11 @@ def test_any_table_synthesizes_to_exactly_its_guards_or_is_refused(
         with pytest.raises(DeclarationError, match="has TTL in its floor and no attribute for it: declare ttl="):
             synthesized(stack, env, tmp_path)
         return
-    (seen,) = observe(synthesized(stack, env, tmp_path), "Any")
+    (seen,) = observe(StackSeen(id="Any", where="Any", template=synthesized(stack, env, tmp_path)))
     assert seen.guards == guards
     assert seen.name == table.name
     assert seen.key == table.key
-    assert seen.indexes == frozenset(table.indexes)
+    assert seen.indexes == {i.name: i for i in table.indexes}
     assert seen.ttl == table.lifetime.ttl
     assert seen.stream == (table.stream.view.value if table.stream and not table.stream.pending else None)
     assert seen.recovery_days == (RECOVERY_DAYS if Guard.PITR in guards else None)

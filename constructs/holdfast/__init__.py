@@ -1,6 +1,6 @@
 """Declare data stores once; deploy, test and audit them from the same declaration."""
 
-from holdfast.access import Entity, Item, Match, Pattern
+from holdfast.access import Entity, Item, Match, Pattern, Relation
 from holdfast.catalog import Placed, catalog, placements
 from holdfast.model import (
     NONE,
@@ -59,6 +59,7 @@ __all__ = [
     "Placed",
     "Processor",
     "Projection",
+    "Relation",
     "Sighting",
     "Stack",
     "State",

@@ -31,10 +31,22 @@ class Entity:
     items: tuple[Item, ...]
     attributes: tuple[str, ...] = ()  # documented top-level attributes beside the keys
     expires_after: timedelta | None = None
+    booleans: tuple[str, ...] = ()  # those attributes that the documented items hold as Boolean
+    documented_ttl: tuple[datetime, int] | None = None  # when the documented sample was created, and its TTL
 
     def ttl(self, at: datetime) -> int | None:
         """Seconds since the epoch, computed and never typed; None for what does not expire."""
         return int((at + self.expires_after).timestamp()) if self.expires_after else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """An attribute whose value is looked up in another table, of its own stack or of any other."""
+
+    table: str
+    attribute: str
+    to_table: str
+    to_attribute: str
 
 
 class Match(Enum):

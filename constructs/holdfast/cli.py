@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.model import DeclarationError
+
+if TYPE_CHECKING:
+    from holdfast.rules.base import Finding
 
 EPILOG = (
     "exit status: 0 nothing wrong; 1 a rule failed or a plan is destructive; "
@@ -15,10 +22,12 @@ EPILOG = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    from holdfast.assembly import InputError
+
     args = _parser().parse_args(argv)
     try:
         return int(args.run(args))
-    except DeclarationError as error:
+    except (DeclarationError, InputError) as error:
         print(f"holdfast: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
@@ -39,10 +48,36 @@ def _parser() -> argparse.ArgumentParser:
     register.add_argument("--format", choices=("text", "json"), default="text")
     register.set_defaults(run=_list)
 
+    check = commands.add_parser("check", help="judge synthesized templates by the rules", epilog=EPILOG)
+    check.add_argument("outdir", nargs="?", type=Path, default=Path("cdk.out"), metavar="CDK_OUT")
+    _report_options(check)
+    check.set_defaults(run=_check)
+
+    lint = commands.add_parser("lint", help="judge the declared keys, indexes and access patterns", epilog=EPILOG)
+    _report_options(lint)
+    lint.set_defaults(run=_lint)
+
+    waivers = commands.add_parser("waivers", help="the rules that are waived, by whom and until when", epilog=EPILOG)
+    waivers.set_defaults(run=_waivers)
+
+    explain = commands.add_parser("explain", help="what a rule wants, why, and how to fix what it finds", epilog=EPILOG)
+    explain.add_argument("rule", metavar="RULE", help="such as HF001")
+    explain.set_defaults(run=_explain)
+
     docs = commands.add_parser("docs", help="write the generated pages", epilog=EPILOG)
     docs.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is out of date")
     docs.set_defaults(run=_docs)
     return parser
+
+
+def _report_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--format", choices=("text", "json", "sarif", "junit"), default="text")
+    command.add_argument(
+        "--output", type=Path, metavar="FILE", help="write the findings there instead of to the screen"
+    )
+    command.add_argument("--all", action="store_true", help="also what passed or is exempt")
+    command.add_argument("--select", metavar="RULES", help="only these rules, such as HF001,HF004")
+    command.add_argument("--ignore", metavar="RULES", help="not these rules")
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -53,11 +88,99 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
+def _check(args: argparse.Namespace) -> int:
+    from holdfast.assembly import environments_in, read
+    from holdfast.rules import check_waivers, expiring, judge
+    from stacks import CATALOG
+
+    wanted = _wanted(args)
+    check_waivers(CATALOG)
+    seen = read(args.outdir)
+    environments = environments_in(seen, CATALOG, args.outdir)
+    today = date.today()
+    findings = [f for f in judge(CATALOG, seen, environments, today=today) if f.rule.id in wanted]
+    for table, waiver, left in expiring(CATALOG, today):
+        print(
+            f"warning: the waiver of {waiver.rule} on {table.name} ends in {left} days ({waiver.owner})",
+            file=sys.stderr,
+        )
+    return _report(args, findings, command="check", env=",".join(e.label for e in environments))
+
+
+def _lint(args: argparse.Namespace) -> int:
+    from holdfast.rules.schema import lint
+    from stacks import CATALOG
+
+    wanted = _wanted(args)
+    return _report(args, [f for f in lint(CATALOG) if f.rule.id in wanted], command="lint", env="all")
+
+
+def _waivers(_: argparse.Namespace) -> int:
+    from holdfast.rules import check_waivers
+    from holdfast.text import columns
+    from stacks import CATALOG
+
+    check_waivers(CATALOG)
+    rows = [
+        [w.rule, t.name, str(w.expires), w.owner, w.reason]
+        for stack in CATALOG
+        for t in stack.tables
+        for w in t.waivers
+    ]
+    print(columns([["rule", "table", "ends", "owner", "reason"], *rows]) if rows else "No rule is waived.")
+    return 0
+
+
+def _explain(args: argparse.Namespace) -> int:
+    from holdfast.docs import rule_text
+    from holdfast.rules import BY_ID
+
+    _known([args.rule])
+    print(rule_text(BY_ID[args.rule]))
+    return 0
+
+
 def _docs(args: argparse.Namespace) -> int:
     from holdfast.docs import write
     from stacks import CATALOG
 
     return write(CATALOG, check=args.check)
+
+
+def _wanted(args: argparse.Namespace) -> set[str]:
+    """The ids of the rules that were asked for."""
+    from holdfast.rules import BY_ID
+
+    select, ignore = ([i for i in (text or "").split(",") if i] for text in (args.select, args.ignore))
+    _known([*select, *ignore])
+    return set(select or BY_ID) - set(ignore)
+
+
+def _known(ids: Sequence[str]) -> None:
+    from holdfast.assembly import InputError
+    from holdfast.rules import BY_ID
+
+    for rule in ids:
+        if rule not in BY_ID:
+            raise InputError(f"unknown rule {rule!r}: known are {', '.join(BY_ID)}")
+
+
+def _report(args: argparse.Namespace, findings: Sequence[Finding], *, command: str, env: str) -> int:
+    from holdfast.assembly import InputError
+    from holdfast.report import exit_code, render
+    from holdfast.report.text import summary
+
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and args.output is None
+    text = render(args.format, findings, command=command, env=env, everything=args.all, colour=colour)
+    if args.output:
+        try:
+            args.output.write_text(text + "\n")
+        except OSError as error:
+            raise InputError(f"{args.output} cannot be written ({error.strerror}): give another --output") from None
+    elif text:
+        print(text)
+    print(summary(findings), file=sys.stderr)
+    return exit_code(findings)
 
 
 if __name__ == "__main__":

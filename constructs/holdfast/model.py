@@ -9,7 +9,7 @@ from datetime import date
 from enum import Enum, Flag, auto
 from string import Formatter
 
-from holdfast.access import Entity, Pattern
+from holdfast.access import Entity, Pattern, Relation
 
 # DynamoDB's own limits: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
@@ -41,6 +41,7 @@ class Data(Enum):
 class Projection(Enum):
     ALL = "ALL"
     KEYS_ONLY = "KEYS_ONLY"
+    INCLUDE = "INCLUDE"  # seen in live tables, never declared: which attributes it carries is the application's affair
 
 
 class View(Enum):
@@ -254,6 +255,8 @@ class Table:
     state: State = State()
     assumed: tuple[Assumed, ...] = ()
     waivers: tuple[Waiver, ...] = ()
+    few_values: Mapping[str, int] = field(default_factory=dict, hash=False)  # key attribute: about how many values
+    renamed: Mapping[str, str] = field(default_factory=dict, hash=False)  # key attribute: its name in new items
 
     def __post_init__(self) -> None:
         for problem in self._problems():
@@ -278,6 +281,8 @@ class Table:
         for index in self.indexes:
             if illegal := illegal_name(index.name):
                 yield f"index {index.name!r} {illegal}; pass a legal name="
+            if index.projection is Projection.INCLUDE:
+                yield f"index {index.name} projects INCLUDE, which cannot be declared; use ALL or KEYS_ONLY"
         for owner, k in (("its key", self.key), *((f"index {i.name}", i.key) for i in self.indexes)):
             if k.sort and k.partition.name == k.sort.name:
                 yield f"{owner} uses {k.partition.name} as partition and as sort key; drop the sort key"
@@ -289,6 +294,9 @@ class Table:
                 yield f"its waiver of {waiver.rule} never ends; give expires=date(…)"
             if not (waiver.reason and waiver.owner):
                 yield f"its waiver of {waiver.rule} needs a reason and an owner"
+        for fact, about in (("few_values", set(self.few_values)), ("renamed", set(self.renamed))):
+            for name in sorted(about - {a.name for a in self.attributes}):
+                yield f"{fact} names {name}, which is in no key of the table; correct it or drop it"
         kinds: dict[str, Kind] = {}
         for a in self.attributes:
             if kinds.setdefault(a.name, a.kind) is not a.kind:
@@ -346,6 +354,8 @@ class Stack:
     entities: tuple[Entity, ...] = ()
     patterns: tuple[Pattern, ...] = ()
     assumed: tuple[Assumed, ...] = ()
+    identities: Mapping[str, str] = field(default_factory=dict, hash=False)  # attribute: what its value identifies
+    relations: tuple[Relation, ...] = ()
 
     def __post_init__(self) -> None:
         names = [t.name for t in self.tables]
@@ -357,8 +367,8 @@ class Stack:
                 raise DeclarationError(
                     f"stack {self.id}: {table.name} and another table get the same construct id {table.id}; rename one"
                 )
-        users: tuple[Processor | Access | Entity | Pattern, ...]
-        users = (*self.processors, *self.access, *self.entities, *self.patterns)
+        users: tuple[Processor | Access | Entity | Pattern | Relation, ...]
+        users = (*self.processors, *self.access, *self.entities, *self.patterns, *self.relations)
         for user in users:
             if user.table not in names:
                 raise DeclarationError(
@@ -404,7 +414,7 @@ def illegal_name(name: str) -> str | None:
     return "has characters other than a-z, A-Z, 0-9, '_', '-' and '.'"
 
 
-def _label(user: Processor | Access | Entity | Pattern) -> str:
+def _label(user: Processor | Access | Entity | Pattern | Relation) -> str:
     match user:
         case Processor() | Access():
             return user.name
@@ -412,6 +422,8 @@ def _label(user: Processor | Access | Entity | Pattern) -> str:
             return user.type
         case Pattern():
             return user.id
+        case Relation():
+            return user.attribute
 
 
 def _attribute(value: str | Attribute) -> Attribute:

@@ -23,6 +23,35 @@ MAX_ERROR_PERCENT = 1
 OPERATIONS = ("GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem")
 
 
+# The sets of dimensions under which DynamoDB publishes each metric; an alarm on any other never sees data.
+_TABLE, _INDEX, _OPERATION = {"TableName"}, {"TableName", "GlobalSecondaryIndexName"}, {"TableName", "Operation"}
+PUBLISHED: Mapping[str, tuple[set[str], ...]] = {
+    **dict.fromkeys(("ReadThrottleEvents", "WriteThrottleEvents"), (_TABLE, _INDEX)),
+    **dict.fromkeys(("ConsumedReadCapacityUnits", "ConsumedWriteCapacityUnits"), (_TABLE, _INDEX)),
+    **dict.fromkeys(("ProvisionedReadCapacityUnits", "ProvisionedWriteCapacityUnits"), (_TABLE, _INDEX)),
+    **dict.fromkeys(("OnDemandMaxReadRequestUnits", "OnDemandMaxWriteRequestUnits"), (_TABLE, _INDEX)),
+    **dict.fromkeys(("OnlineIndexConsumedWriteCapacity", "OnlineIndexPercentageProgress"), (_INDEX,)),
+    "OnlineIndexThrottleEvents": (_INDEX,),
+    **dict.fromkeys(
+        ("SuccessfulRequestLatency", "SystemErrors", "ThrottledRequests", "ReturnedItemCount"), (_OPERATION,)
+    ),
+    **dict.fromkeys(("ConditionalCheckFailedRequests", "TimeToLiveDeletedItemCount"), (_TABLE,)),
+    "TransactionConflict": (_TABLE,),
+    "ReturnedBytes": ({"TableName", "Operation", "StreamLabel"}, _OPERATION),
+    "ReturnedRecordsCount": ({"TableName", "Operation", "StreamLabel"},),
+    **dict.fromkeys(("ReplicationLatency", "PendingReplicationCount"), ({"TableName", "ReceivingRegion"},)),
+    "UserErrors": (set(),),  # of the whole account and region, never of a table
+    **dict.fromkeys(
+        ("AccountProvisionedReadCapacityUtilization", "AccountProvisionedWriteCapacityUtilization"), (set(),)
+    ),
+    **dict.fromkeys(("AccountMaxReads", "AccountMaxWrites"), (set(),)),
+    **dict.fromkeys(("AccountMaxTableLevelReads", "AccountMaxTableLevelWrites"), (set(),)),
+    **dict.fromkeys(
+        ("MaxProvisionedTableReadCapacityUtilization", "MaxProvisionedTableWriteCapacityUtilization"), (set(),)
+    ),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     id: str

@@ -1,24 +1,92 @@
-"""A table as some source shows it, reduced to what can be compared with its declaration."""
+"""A table as some source shows it. Templates, deployed stacks and live accounts all become this one type."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
-from holdfast.model import NONE, Attribute, Guard, Index, Key, Kind, Projection
+from holdfast.intrinsics import Unknown
+from holdfast.model import NONE, Attribute, Encryption, Guard, Index, Key, Kind, Projection
+from holdfast.policy import REQUIRED_TAGS
+
+TABLE = "AWS::DynamoDB::Table"
+GLOBAL_TABLE = "AWS::DynamoDB::GlobalTable"
+
+# A table is watched when an alarm reads each of these, for the table itself; throttles also for each index.
+THROTTLES = frozenset({"ReadThrottleEvents", "WriteThrottleEvents"})
+WATCHED = THROTTLES | {"SuccessfulRequestLatency", "SystemErrors"}
+
+
+class Source(Enum):
+    """Where an observation comes from."""
+
+    DECLARATION = "declaration"
+    TEMPLATE = "template"
+    DEPLOYED = "deployed"
+    LIVE = "live"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedKey:
+    """A customer-managed key."""
+
+    where: str
+    rotation: bool | Unknown
+    policy: Mapping[str, Any] | Unknown
+    deletion_policy: str | Unknown | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    name: str
+    """Every field may be Unknown: could not be read. Unknown is never "off"."""
+
+    source: Source
+    stack: str
     where: str
-    key: Key
-    indexes: frozenset[Index]
-    guards: Guard
-    ttl: str | None
-    stream: str | None
-    recovery_days: int | None
+    type: str
+    name: str | Unknown
+    key: Key | Unknown
+    indexes: Mapping[str, Index | Unknown] | Unknown
+    billing: str | Unknown
+    deletion_protection: bool | Unknown
+    deletion_policy: str | Unknown | None
+    update_replace_policy: str | Unknown | None
+    recovery: bool | Unknown
+    recovery_days: int | Unknown | None
+    ttl: str | Unknown | None
+    encryption: ObservedKey | Encryption | Unknown
+    tags: Mapping[str, str | Unknown] | Unknown
+    stream: str | Unknown | None
+    watched: frozenset[tuple[str | None, str]] | Unknown = field(default=frozenset())
+
+    @property
+    def guards(self) -> Guard:
+        """The guards that are certainly on."""
+        indexes = [] if isinstance(self.indexes, Unknown) else list(self.indexes)
+        flags = {
+            Guard.DELETION_PROTECTION: self.deletion_protection is True,
+            Guard.RETAIN: self.deletion_policy == self.update_replace_policy == "Retain",
+            Guard.PITR: self.recovery is True,
+            Guard.TTL: isinstance(self.ttl, str),
+            Guard.CUSTOMER_KEY: isinstance(self.encryption, ObservedKey),
+            Guard.TAGS: not isinstance(self.tags, Unknown) and set(REQUIRED_TAGS) <= set(self.tags),
+            Guard.ALARMS: not isinstance(self.watched, Unknown) and wanted(indexes) <= self.watched,
+        }
+        guards = NONE
+        for guard, on in flags.items():
+            guards |= guard if on else NONE
+        return guards
+
+
+def wanted(indexes: Sequence[str]) -> frozenset[tuple[str | None, str]]:
+    """(index or None for the table itself, metric) that alarms must read for a table to count as watched."""
+    return frozenset({(None, m) for m in WATCHED} | {(i, m) for i in indexes for m in THROTTLES})
+
+
+def parse_kinds(definitions: Sequence[Mapping[str, str]]) -> dict[str, Kind]:
+    return {d["AttributeName"]: Kind(d["AttributeType"]) for d in definitions}
 
 
 def parse_key(schema: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]) -> Key:
@@ -28,20 +96,7 @@ def parse_key(schema: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]) ->
     return Key(attributes["HASH"], attributes.get("RANGE"))
 
 
-def parse_indexes(indexes: Sequence[Mapping[str, Any]], kinds: Mapping[str, Kind]) -> frozenset[Index]:
-    return frozenset(
-        Index(i["IndexName"], parse_key(i["KeySchema"], kinds), Projection(i["Projection"]["ProjectionType"]))
-        for i in indexes
+def parse_index(index: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Index:
+    return Index(
+        index["IndexName"], parse_key(index["KeySchema"], kinds), Projection(index["Projection"]["ProjectionType"])
     )
-
-
-def parse_kinds(definitions: Sequence[Mapping[str, str]]) -> dict[str, Kind]:
-    return {d["AttributeName"]: Kind(d["AttributeType"]) for d in definitions}
-
-
-def union(flags: Mapping[Guard, bool]) -> Guard:
-    guards = NONE
-    for guard, on in flags.items():
-        if on:
-            guards |= guard
-    return guards

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from holdfast.catalog import placements
 from holdfast.model import Guard, Stack
-from holdfast.template import observe
+from holdfast.template import StackSeen, observe
 from holdfast.text import columns
 
 COLUMNS = {
@@ -28,10 +28,11 @@ def summary(outdir: Path, catalog: tuple[Stack, ...]) -> str:
     for env in dict.fromkeys(p.env for p in places):
         total = [0] * (3 + len(COLUMNS))
         for p in (p for p in places if p.env is env):
-            seen = list(observe(json.loads((outdir / f"{p.id}.template.json").read_text()), p.id))
+            template = json.loads((outdir / f"{p.id}.template.json").read_text())
+            seen = list(observe(StackSeen(id=p.id, where=p.id, template=template, region=p.region)))
             counts = [
                 len(seen),
-                sum(len(s.indexes) for s in seen),
+                sum(len(s.indexes) for s in seen if isinstance(s.indexes, dict)),
                 *(sum(guard in s.guards for s in seen) for guard in COLUMNS.values()),
                 sum(1 for t in p.tables for _ in p.assumptions(t)),
             ]

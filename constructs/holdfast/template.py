@@ -1,66 +1,208 @@
-"""Tables out of a synthesized CloudFormation template. Pure: JSON in, observations out."""
+"""What a CloudFormation template shows, synthesized or deployed. Pure: JSON in, observations out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from holdfast.model import Guard
-from holdfast.observed import Observed, parse_indexes, parse_key, parse_kinds, union
-from holdfast.policy import REQUIRED_TAGS
+from holdfast.intrinsics import Reference, Resolver, Unknown
+from holdfast.model import Encryption, Index, Key, Kind
+from holdfast.observed import GLOBAL_TABLE, TABLE, Observed, ObservedKey, Source, parse_index, parse_key, parse_kinds
 
-TABLE = "AWS::DynamoDB::Table"
 ALARM = "AWS::CloudWatch::Alarm"
 
-# A table is watched when each of these is, for the table itself; throttles also for each index.
-THROTTLES = frozenset({"ReadThrottleEvents", "WriteThrottleEvents"})
-WATCHED = THROTTLES | {"SuccessfulRequestLatency", "SystemErrors"}
+
+@dataclass(frozen=True, kw_only=True)
+class StackSeen:
+    """One stack as a template shows it. ``protected`` is its termination protection, where the source tells."""
+
+    id: str
+    where: str
+    template: Mapping[str, Any]
+    region: str | None = None
+    protected: bool | None = None
+    source: Source = Source.TEMPLATE
+
+    @cached_property
+    def resolver(self) -> Resolver:
+        return Resolver(self.template, self.region)
+
+    def resources(self, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """(logical id, resource) of every resource of a type."""
+        for logical_id, resource in self.template["Resources"].items():
+            if resource.get("Type") == kind:
+                yield logical_id, resource
+
+    @cached_property
+    def alarm_metrics(self) -> list[AlarmMetric]:
+        """Every DynamoDB metric that an alarm of the stack reads, whichever way the alarm is written."""
+        return list(_alarm_metrics(self))
+
+    def at(self, logical_id: str) -> str:
+        return f"{self.where}#{logical_id}"
 
 
-def observe(template: Mapping[str, Any], where: str) -> Iterator[Observed]:
-    """Every table of a template."""
-    resources = template["Resources"]
-    watched = set(_watched(resources))
-    for logical_id, resource in resources.items():
-        if resource["Type"] == TABLE:
-            yield _observe(resource, f"{where}#{logical_id}", watched)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmMetric:
+    """One DynamoDB metric that an alarm reads."""
+
+    where: str
+    metric: str | Unknown
+    stat: str
+    dimensions: Mapping[str, Any]
+
+    @property
+    def table(self) -> Any:
+        return self.dimensions.get("TableName")
 
 
-def _observe(resource: Mapping[str, Any], where: str, watched: set[tuple[str, str | None, str]]) -> Observed:
-    p = resource["Properties"]
-    name = p["TableName"]
-    kinds = parse_kinds(p["AttributeDefinitions"])
-    indexes = parse_indexes(p.get("GlobalSecondaryIndexes", []), kinds)
-    pitr = p.get("PointInTimeRecoverySpecification", {})
-    ttl = p.get("TimeToLiveSpecification", {})
-    wanted = {(name, None, m) for m in WATCHED} | {(name, i.name, m) for i in indexes for m in THROTTLES}
-    flags = {
-        Guard.DELETION_PROTECTION: p.get("DeletionProtectionEnabled") is True,
-        Guard.RETAIN: resource.get("DeletionPolicy") == resource.get("UpdateReplacePolicy") == "Retain",
-        Guard.PITR: pitr.get("PointInTimeRecoveryEnabled") is True,
-        Guard.TTL: ttl.get("Enabled") is True,
-        Guard.CUSTOMER_KEY: "KMSMasterKeyId" in p.get("SSESpecification", {}),
-        Guard.TAGS: {t["Key"] for t in p.get("Tags", [])} >= set(REQUIRED_TAGS),
-        Guard.ALARMS: wanted <= watched,
-    }
+def observe(stack: StackSeen) -> Iterator[Observed]:
+    """Every table of a stack."""
+    metrics = stack.alarm_metrics
+    for kind in (TABLE, GLOBAL_TABLE):
+        for logical_id, resource in stack.resources(kind):
+            yield _observe(stack, logical_id, resource, metrics)
+
+
+def _observe(stack: StackSeen, logical_id: str, resource: Mapping[str, Any], metrics: list[AlarmMetric]) -> Observed:
+    get, p = stack.resolver.get, resource.get("Properties", {})
+    name = get(p, "TableName", Unknown("CloudFormation chooses its name"))
+    pitr, ttl = get(p, "PointInTimeRecoverySpecification", {}), get(p, "TimeToLiveSpecification", {})
+    kinds = _try(parse_kinds, get(p, "AttributeDefinitions", []))
     return Observed(
-        name=name,
-        where=where,
-        key=parse_key(p["KeySchema"], kinds),
-        indexes=indexes,
-        guards=union(flags),
-        ttl=ttl.get("AttributeName"),
-        stream=p.get("StreamSpecification", {}).get("StreamViewType"),
-        recovery_days=pitr.get("RecoveryPeriodInDays"),
+        source=stack.source,
+        stack=stack.id,
+        where=stack.at(logical_id),
+        type=str(resource["Type"]),
+        name=stack.resolver.text(p["TableName"]) if "TableName" in p else name,
+        key=_key(get(p, "KeySchema", []), kinds),
+        indexes=_indexes(get(p, "GlobalSecondaryIndexes", []), kinds),
+        billing=get(p, "BillingMode", "PROVISIONED"),
+        deletion_protection=_flag(get(p, "DeletionProtectionEnabled", False)),
+        deletion_policy=stack.resolver.get(resource, "DeletionPolicy"),
+        update_replace_policy=stack.resolver.get(resource, "UpdateReplacePolicy"),
+        recovery=_flag(get(pitr, "PointInTimeRecoveryEnabled", False)),
+        recovery_days=get(pitr, "RecoveryPeriodInDays"),
+        ttl=_ttl(get(ttl, "Enabled", False), get(ttl, "AttributeName")),
+        encryption=_encryption(stack, get(p, "SSESpecification", {})),
+        tags=_tags(get(p, "Tags", [])),
+        stream=get(get(p, "StreamSpecification", {}), "StreamViewType"),
+        watched=_watched(name, logical_id, metrics),
     )
 
 
-def _watched(resources: Mapping[str, Any]) -> Iterator[tuple[str, str | None, str]]:
-    """(table, index, metric) of every DynamoDB metric that an alarm reads."""
-    for resource in resources.values():
-        if resource["Type"] == ALARM:
-            for query in resource["Properties"].get("Metrics", []):
-                metric = query.get("MetricStat", {}).get("Metric", {})
-                dimensions = {d["Name"]: d["Value"] for d in metric.get("Dimensions", [])}
-                if metric.get("Namespace") == "AWS/DynamoDB" and "TableName" in dimensions:
-                    yield dimensions["TableName"], dimensions.get("GlobalSecondaryIndexName"), metric["MetricName"]
+def _alarm_metrics(stack: StackSeen) -> Iterator[AlarmMetric]:
+    for logical_id, resource in stack.resources(ALARM):
+        p = stack.resolver.value(resource.get("Properties", {}))
+        stats = [q["MetricStat"] for q in p.get("Metrics", []) if isinstance(q, Mapping) and "MetricStat" in q]
+        for stat, metric in [(p.get("Statistic"), p), *((s.get("Stat"), s.get("Metric", {})) for s in stats)]:
+            if metric.get("Namespace") == "AWS/DynamoDB":
+                dimensions = {d["Name"]: _named(stack, d["Value"]) for d in metric.get("Dimensions", [])}
+                name = metric.get("MetricName", "")
+                yield AlarmMetric(where=stack.at(logical_id), metric=name, stat=str(stat), dimensions=dimensions)
+
+
+def observe_key(stack: StackSeen, logical_id: str) -> ObservedKey | Unknown:
+    """A key of the same template."""
+    resource = stack.template["Resources"].get(logical_id, {})
+    if resource.get("Type") != "AWS::KMS::Key":
+        return Unknown(f"{logical_id} is no key of this template")
+    p = resource.get("Properties", {})
+    return ObservedKey(
+        where=stack.at(logical_id),
+        rotation=_flag(stack.resolver.get(p, "EnableKeyRotation", False)),
+        policy=p.get("KeyPolicy", {}),
+        deletion_policy=stack.resolver.get(resource, "DeletionPolicy"),
+    )
+
+
+def _named(stack: StackSeen, value: Any) -> Any:
+    """An alarm's dimension: a Ref to a table stands for its name, or for the table itself if it has none."""
+    if not isinstance(value, Reference):
+        return value
+    name = stack.resolver.named(value)
+    return value if isinstance(name, Unknown) else name
+
+
+def _watched(name: Any, logical_id: str, metrics: list[AlarmMetric]) -> frozenset[tuple[str | None, str]] | Unknown:
+    # How often an operation was called says nothing about how long it took.
+    own = [m for m in metrics if m.table in (name, Reference(logical_id)) and m.stat != "SampleCount"]
+    if isinstance(name, Unknown) and not own:
+        return Unknown("alarms are matched by the table's name, which cannot be read")
+    return frozenset((m.dimensions.get("GlobalSecondaryIndexName"), str(m.metric)) for m in own)
+
+
+def _flag(value: Any) -> bool | Unknown:
+    """CloudFormation takes booleans and their names."""
+    if isinstance(value, bool | Unknown):
+        return value
+    if str(value).lower() in {"true", "false"}:
+        return str(value).lower() == "true"
+    return Unknown(f"{value!r} is no boolean")
+
+
+def _ttl(enabled: Any, attribute: Any) -> str | Unknown | None:
+    on = _flag(enabled)
+    if isinstance(on, Unknown):
+        return on
+    if not on:
+        return None
+    return attribute if isinstance(attribute, str | Unknown) else Unknown("the TTL attribute is missing")
+
+
+def _encryption(stack: StackSeen, sse: Any) -> ObservedKey | Encryption | Unknown:
+    if isinstance(sse, Unknown):
+        return sse
+    enabled = _flag(stack.resolver.get(sse, "SSEEnabled", False))
+    if isinstance(enabled, Unknown):
+        return enabled
+    if not enabled:
+        return Encryption.AWS_OWNED
+    match sse.get("KMSMasterKeyId"):
+        case None:
+            return Encryption.AWS_MANAGED
+        case Unknown() as unknown:
+            return unknown
+        case Reference() as key:
+            return observe_key(stack, key.logical_id)
+        case "alias/aws/dynamodb":
+            return Encryption.AWS_MANAGED
+        case other:
+            return Unknown(f"key {other} is not in this template")
+
+
+def _tags(tags: Any) -> Mapping[str, str | Unknown] | Unknown:
+    if isinstance(tags, Unknown):
+        return tags
+    return {str(t["Key"]): t.get("Value", "") for t in tags if isinstance(t, Mapping) and "Key" in t}
+
+
+def _key(schema: Any, kinds: Mapping[str, Kind] | Unknown) -> Key | Unknown:
+    if isinstance(kinds, Unknown):
+        return kinds
+    key: Key | Unknown = _try(parse_key, schema, kinds)
+    return key
+
+
+def _indexes(indexes: Any, kinds: Mapping[str, Kind] | Unknown) -> Mapping[str, Index | Unknown] | Unknown:
+    if isinstance(indexes, Unknown | str) or isinstance(kinds, Unknown):
+        return indexes if isinstance(indexes, Unknown) else Unknown("the attribute types cannot be read")
+    found: dict[str, Index | Unknown] = {}
+    for index in indexes:
+        if isinstance(index, Unknown) or not isinstance(index.get("IndexName"), str):
+            return Unknown("the name of an index cannot be decided")
+        found[index["IndexName"]] = _try(parse_index, index, kinds)
+    return found
+
+
+def _try(parse: Any, *arguments: Any) -> Any:
+    """What ``parse`` makes of it, or Unknown: a function inside, or not the shape that CloudFormation takes."""
+    unknown = next((a for a in arguments if isinstance(a, Unknown)), None)
+    if unknown is not None:
+        return unknown
+    try:
+        return parse(*arguments)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return Unknown(f"cannot be read ({type(error).__name__}: {error})")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from holdfast.catalog import Placed
-    from holdfast.model import Guard, Table
-    from holdfast.observed import Observed
+from holdfast.catalog import Placed
+from holdfast.model import Guard, Table
+from holdfast.observed import Observed, Source
+
+__all__ = ["Finding", "Outcome", "Rule", "Severity", "Source", "Subject", "Verdict", "fail", "unknown"]
 
 
 class Outcome(Enum):
@@ -26,15 +26,6 @@ class Severity(Enum):
     MEDIUM = "medium"
     LOW = "low"
     INFO = "info"
-
-
-class Source(Enum):
-    """Where an observation comes from."""
-
-    DECLARATION = "declaration"
-    TEMPLATE = "template"
-    DEPLOYED = "deployed"
-    LIVE = "live"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,46 @@
+"""JUnit XML, for CI servers: a test case per rule and table, passes included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from holdfast.rules.base import Finding, Outcome
+
+# Characters that XML 1.0 cannot carry, even escaped.
+_FORBIDDEN = {n: "�" for n in range(32) if chr(n) not in "\t\n\r"}
+
+
+def render(findings: Sequence[Finding], *, command: str) -> str:
+    counts = {o: sum(f.outcome is o for f in findings) for o in Outcome}
+    suite = ElementTree.Element(
+        "testsuite",
+        name=f"holdfast {command}",
+        tests=str(len(findings)),
+        failures=str(counts[Outcome.FAIL]),
+        errors=str(counts[Outcome.UNKNOWN]),
+        skipped=str(counts[Outcome.EXEMPT]),
+    )
+    for f in findings:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=_clean(f.table or f.where), name=f"{f.rule.id} {f.rule.title}"
+        )
+        match f.outcome:
+            case Outcome.FAIL:
+                _child(case, "failure", f)
+            case Outcome.UNKNOWN:
+                _child(case, "error", f)
+            case Outcome.EXEMPT:
+                _child(case, "skipped", f)
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
+
+
+def _child(case: ElementTree.Element, tag: str, f: Finding) -> None:
+    child = ElementTree.SubElement(case, tag, message=_clean(f.detail or "not required here"))
+    if tag != "skipped":
+        child.text = _clean(f"{f.where}\nfix: {f.fix}")
+
+
+def _clean(text: str) -> str:
+    return text.translate(_FORBIDDEN)

@@ -1,0 +1,211 @@
+"""The rules, and the one function that judges an estate by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date
+
+from holdfast.catalog import Placed, placements
+from holdfast.intrinsics import Unknown
+from holdfast.model import Data, DeclarationError, Durable, Environment, Stack, Table, Tier, Waiver
+from holdfast.observed import GLOBAL_TABLE, Observed, ObservedKey
+from holdfast.rules import estate, protection, resources, schema, shape
+from holdfast.rules.base import Finding, Outcome, Rule, Source, Subject, Verdict, fail, unknown
+from holdfast.template import StackSeen, observe, observe_key
+
+TABLE_RULES: tuple[Rule, ...] = (*protection.RULES, *shape.RULES, estate.ALARMS)
+RULES: tuple[Rule, ...] = tuple(
+    sorted((*protection.RULES, *shape.RULES, *estate.RULES, *resources.RULES, *schema.RULES), key=lambda r: r.id)
+)
+BY_ID = {rule.id: rule for rule in RULES}
+WARN_DAYS = 30
+
+
+def judge(
+    stacks: Iterable[Stack],
+    seen: Sequence[StackSeen],
+    environments: Iterable[Environment],
+    *,
+    today: date,
+) -> list[Finding]:
+    """Every verdict about every declared table of ``environments`` and about everything else that ``seen`` shows."""
+    places = placements(stacks, environments)
+    source = next((s.source for s in seen), Source.TEMPLATE)
+    findings = [replace(f, source=source) for f in _judge(places, seen)]
+    waivers = {p.fill(t.name): t.waivers for p in places for t in p.tables if t.waivers}
+    return [_waived(f, waivers.get(f.table or "", ()), today) for f in findings]
+
+
+def _judge(places: Sequence[Placed], seen: Sequence[StackSeen]) -> Iterator[Finding]:
+    shown = {s.id: s for s in seen}
+    observed = {s.id: list(observe(s)) for s in seen}
+    matched: set[str] = set()
+    for placed in places:
+        stack = shown.get(placed.id)
+        for table in placed.tables:
+            for finding, where in _table(placed, table, stack, observed, shown):
+                matched.add(where)
+                yield finding
+        if stack:
+            yield from _stack(placed, stack, observed[stack.id])
+    declared = {p.id: p for p in places}
+    for stack in seen:
+        for table_seen in observed[stack.id]:
+            if table_seen.where not in matched:
+                yield _stranger(stack, table_seen, declared.get(stack.id))
+
+
+def _table(
+    placed: Placed,
+    table: Table,
+    stack: StackSeen | None,
+    observed: dict[str, list[Observed]],
+    shown: dict[str, StackSeen],
+) -> Iterator[tuple[Finding, str]]:
+    """Findings about one declared table, each with the place of the observation it is about."""
+    name = placed.fill(table.name)
+    same = [
+        o
+        for stack_id, tables in observed.items()
+        for o in tables
+        if o.name == name and shown[stack_id].region in (None, placed.region)
+    ]
+    own = [o for o in same if o.stack == placed.id]
+    if not own and stack:
+        # Renamed under its logical id: the same resource, another table.
+        own = [o for o in observed[stack.id] if _logical_id(o).startswith(f"{table.id}Table") and o not in same]
+    if others := [o for o in same if o.stack != placed.id] or same[1:]:
+        verdict = fail(f"it also stands in {', '.join(o.where for o in others)}")
+        for other in others:
+            yield finding(estate.TWICE, verdict, placed, table, other.where), other.where
+    if not own:
+        where = stack.where if stack else placed.id
+        yield finding(estate.ABSENT, _absent(placed, stack, observed), placed, table, where), where
+        return
+    table_seen = own[0]
+    if table_seen.type == GLOBAL_TABLE:
+        verdict = fail("it is an AWS::DynamoDB::GlobalTable, declared is AWS::DynamoDB::Table")
+        yield finding(estate.GLOBAL, verdict, placed, table, table_seen.where), table_seen.where
+        return
+    subject = Subject(placed, table, placed.required(table), table_seen)
+    for rule in TABLE_RULES:
+        yield finding(rule, checked(rule, subject), placed, table, table_seen.where), table_seen.where
+
+
+def _absent(placed: Placed, stack: StackSeen | None, observed: dict[str, list[Observed]]) -> Verdict:
+    if stack is None:
+        return fail(f"its stack {placed.id} is not there")
+    nameless = [o for o in observed[stack.id] if isinstance(o.name, Unknown)]
+    if nameless:
+        return unknown(f"it may be {nameless[0].where}, whose name cannot be read")
+    return fail(f"it is not in {placed.id}")
+
+
+def _stack(placed: Placed, stack: StackSeen, tables: list[Observed]) -> Iterator[Finding]:
+    """Findings about the stack itself and what stands beside its tables."""
+    yield finding(estate.TERMINATION, estate.terminable(placed.env.tier, stack.protected), placed, None, stack.where)
+    names = {placed.fill(t.name): t for t in placed.tables}
+    for metric in stack.alarm_metrics:
+        table = names.get(metric.table) if isinstance(metric.table, str) else None
+        yield finding(estate.DEAF, estate.deaf(metric), placed, table, metric.where)
+    used = {o.encryption.where for o in tables if isinstance(o.encryption, ObservedKey)}
+    for logical_id, _ in stack.resources("AWS::KMS::Key"):
+        key = observe_key(stack, logical_id)
+        if isinstance(key, ObservedKey) and key.where not in used:
+            yield finding(BY_ID["HF008"], protection.rotation(key), placed, None, key.where)
+            yield finding(BY_ID["HF009"], protection.open_policy(key), placed, None, key.where)
+    for kind, rule, check in resources.RULES_BY_TYPE:
+        for logical_id, resource in stack.resources(kind):
+            yield finding(rule, check(stack, resource), placed, None, stack.at(logical_id))
+    for name, verdict in resources.consumers(stack, placed):
+        yield finding(resources.CONSUMER, verdict, placed, names[name], stack.where)
+
+
+def _stranger(stack: StackSeen, seen: Observed, placed: Placed | None) -> Finding:
+    if isinstance(seen.name, Unknown):
+        rule, verdict, name = estate.NAMELESS, unknown(f"{seen.where}: {seen.name.reason}"), None
+    else:
+        rule, verdict, name = estate.UNDECLARED, fail(f"{seen.where} is declared nowhere"), seen.name
+    return Finding(
+        rule=rule,
+        outcome=verdict.outcome,
+        detail=verdict.detail,
+        table=name,
+        stack=placed.name if placed else stack.id,
+        environment=placed.env.label if placed else None,
+        source=seen.source,
+        where=seen.where,
+        fix=rule.fix.format(table=name or seen.where, stack=stack.id, region=stack.region),
+    )
+
+
+def checked(rule: Rule, subject: Subject) -> Verdict:
+    """A rule's verdict; a rule that crashes has failed, it has not passed."""
+    assert rule.check
+    try:
+        return rule.check(subject)
+    except Exception as error:
+        return fail(f"the rule itself failed ({type(error).__name__}: {error})")
+
+
+def finding(
+    rule: Rule, verdict: Verdict, placed: Placed, table: Table | None, where: str, source: Source = Source.TEMPLATE
+) -> Finding:
+    name = placed.fill(table.name) if table else None
+    return Finding(
+        rule=rule,
+        outcome=verdict.outcome,
+        detail=verdict.detail,
+        table=name,
+        stack=placed.name,
+        environment=placed.env.label,
+        source=source,
+        where=where,
+        fix=rule.fix.format(
+            table=name, stack=placed.name, region=placed.region, ttl=table.lifetime.ttl if table else None
+        ),
+    )
+
+
+def check_waivers(stacks: Iterable[Stack]) -> None:
+    """Refuses waivers of rules that do not exist, and of what nobody may waive."""
+    for placed in placements(stacks):
+        for table in placed.tables:
+            for waiver in table.waivers:
+                if waiver.rule not in BY_ID:
+                    raise DeclarationError(
+                        f"table {table.name}: waiver of unknown rule {waiver.rule}; see docs/rules.md"
+                    )
+                if not BY_ID[waiver.rule].waivable and _untouchable(table, placed):
+                    raise DeclarationError(
+                        f"table {table.name}: {waiver.rule} cannot be waived for personal durable data in "
+                        f"{placed.env.label}; fix what it finds"
+                    )
+
+
+def expiring(stacks: Iterable[Stack], today: date) -> Iterator[tuple[Table, Waiver, int]]:
+    """Waivers that end within thirty days, with the days that are left."""
+    for stack in stacks:
+        for table in stack.tables:
+            for waiver in table.waivers:
+                if waiver.expires and 0 <= (left := (waiver.expires - today).days) <= WARN_DAYS:
+                    yield table, waiver, left
+
+
+def _untouchable(table: Table, placed: Placed) -> bool:
+    return table.data is Data.PERSONAL and isinstance(table.lifetime, Durable) and placed.env.tier is Tier.PROD
+
+
+def _waived(found: Finding, waivers: Iterable[Waiver], today: date) -> Finding:
+    for waiver in waivers:
+        if waiver.rule == found.rule.id and found.outcome is Outcome.FAIL and waiver.expires:
+            if waiver.expires >= today:
+                detail = f"waived until {waiver.expires} by {waiver.owner}: {waiver.reason} ({found.detail})"
+                return replace(found, outcome=Outcome.EXEMPT, detail=detail)
+            return replace(found, detail=f"{found.detail}; its waiver by {waiver.owner} ended on {waiver.expires}")
+    return found
+
+
+def _logical_id(seen: Observed) -> str:
+    return seen.where.rpartition("#")[2]
