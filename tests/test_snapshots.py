@@ -38,7 +38,7 @@ def acknowledged(report: list[Json], stack: str) -> Json:
     """Every accepted finding of a stack: {reason: {rule: [construct, …]}}."""
     found: Json = {}
     for plugin in report:
-        for violation in plugin["suppressedViolations"]:
+        for violation in plugin.get("suppressedViolations", []):
             for construct in violation["violatingConstructs"]:
                 if construct["constructPath"].startswith(f"{stack}/"):
                     rules = found.setdefault(violation["reason"], {})

@@ -165,7 +165,13 @@ def finding(
         fix=rule.fix.format(
             table=name, stack=placed.name, region=placed.region, ttl=table.lifetime.ttl if table else None
         ),
+        untouchable=table is not None and _untouchable(table, placed),
     )
+
+
+def cannot_be_waived(found: Finding) -> bool:
+    """Whether a failure is one that nobody may waive or acknowledge."""
+    return not found.rule.waivable and found.untouchable
 
 
 def check_waivers(stacks: Iterable[Stack]) -> None:

@@ -83,3 +83,4 @@ class Finding:
     source: Source
     where: str
     fix: str
+    untouchable: bool = False  # about personal durable data in prod

@@ -1,0 +1,88 @@
+"""Tables of other teams, judged by what their tags, or their team, say about the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from holdfast.catalog import Placed
+from holdfast.intrinsics import Unknown
+from holdfast.model import Attribute, Data, Durable, Environment, Key, Stack, Table, Transient
+from holdfast.observed import GLOBAL_TABLE, Observed
+from holdfast.rules import checked, estate, protection
+from holdfast.rules.base import Finding, Rule, Subject, Verdict, fail, unknown
+from holdfast.template import StackSeen, observe
+
+# Words for environments in which data may be lost; whatever else a tag says is treated like production.
+HARMLESS = frozenset({"test", "dev", "development", "sandbox", "staging", "qa", "ci", "local"})
+TAGS = next(r for r in protection.RULES if r.id == "HF010")
+# What a stranger's table can be asked for: its shape, tags' values and alarms are its own team's affair.
+RULES: tuple[Rule, ...] = tuple(
+    r for r in protection.RULES if r.id in {f"HF00{n}" for n in range(1, 10)} or r.id == "HF012"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the protection of a table follows from."""
+
+    lifetime: Durable | Transient
+    data: Data
+    environment: Environment = Environment.PROD
+
+
+def judge_foreign(stack: StackSeen, declared: Mapping[str, Facts]) -> Iterator[Finding]:
+    """Findings about every table of a stack that Holdfast does not declare."""
+    for seen in observe(stack):
+        name = seen.name if isinstance(seen.name, str) else seen.where.rpartition("#")[2]
+        for rule, verdict in _verdicts(seen, declared.get(name)):
+            yield Finding(
+                rule=rule,
+                outcome=verdict.outcome,
+                detail=verdict.detail,
+                table=name,
+                stack=stack.id,
+                environment=None,
+                source=stack.source,
+                where=seen.where,
+                fix=rule.fix.format(table=name, stack=stack.id, region=stack.region or "<region>", ttl="<attribute>"),
+            )
+
+
+def _verdicts(seen: Observed, facts: Facts | None) -> Iterator[tuple[Rule, Verdict]]:
+    if seen.type == GLOBAL_TABLE:
+        yield estate.GLOBAL, fail("a GlobalTable keeps its protection per replica, where no rule looks: use Table")
+        return
+    said = facts or _from_tags(seen)
+    if isinstance(said, Verdict):
+        yield TAGS, said
+        return
+    table = Table(name="foreign", purpose="", key=Key(Attribute("id")), lifetime=said.lifetime, data=said.data)
+    placed = Placed(Stack(id=seen.stack, system="", owner="", tables=(table,)), said.environment)
+    subject = Subject(placed, table, placed.required(table), seen)
+    for rule in RULES:
+        yield rule, checked(rule, subject)
+
+
+def _from_tags(seen: Observed) -> Facts | Verdict:
+    """What the tags say, or why nothing can be said."""
+    if isinstance(seen.tags, Unknown):
+        return unknown(f"tags cannot be read: {seen.tags.reason}")
+    lifetime, data = (seen.tags.get(name) for name in ("Lifetime", "DataClass"))
+    for name, value, words in (
+        ("Lifetime", lifetime, ("durable", "transient")),
+        ("DataClass", data, [d.value for d in Data]),
+    ):
+        if isinstance(value, Unknown):
+            return unknown(f"tag {name} is decided at deploy time")
+        if value not in words:
+            return fail(f"tag {name} is {value!r}: say {' or '.join(words)}")
+    word = str(seen.tags.get("Environment", "")).lower()
+    return Facts(
+        # Any attribute will do for a table whose team alone knows it; that there is one is what counts.
+        lifetime=Durable(ttl=seen.ttl if isinstance(seen.ttl, str) else None)
+        if lifetime == "durable"
+        else Transient(ttl=seen.ttl if isinstance(seen.ttl, str) else "ttl"),
+        data=Data(data),
+        environment=Environment.TEST if word in HARMLESS else Environment.PROD,
+    )
