@@ -40,6 +40,7 @@ check: setup
 	pytest
 	@rm -rf cdk.out
 	cdk synth --quiet -c env=all
+	holdfast check
 	@# W3005: CDK itself repeats a function's dependency on its role
 	cfn-lint --non-zero-exit-code warning --ignore-checks W3005 -- 'cdk.out/*.template.json'
 	holdfast docs --check
@@ -62,6 +63,10 @@ lock:
 	$(PYTHON) -m venv .venv/lock && .venv/lock/bin/pip install --quiet uv
 	.venv/lock/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras --group dev \
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade -o requirements.lock
+	$(BIN)/node $(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js install --package-lock-only --loglevel=error
+	@# addresses of sponsors are the only ones that npm leaves in
+	$(PYTHON) -c "import json, pathlib; p = pathlib.Path('package-lock.json'); d = json.loads(p.read_text()); \
+	  [x.pop('funding', None) for x in d['packages'].values()]; p.write_text(json.dumps(d, indent=2) + '\n')"
 
 clean:
 	rm -rf .venv node_modules cdk.out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -35,6 +35,7 @@ from holdfast.rules.base import Finding, Outcome, Source
 from holdfast.rules.schema import RULES, can_equal, lint
 from stacks import CATALOG, acs, call_analytics, miyabi
 
+TODAY = date(2026, 11, 16)
 CALLS = "call-analytics-{env}-call-analysis-{region}"
 CONNECTIONS = "orangetheory-UserConnections-{env}"
 MIYABI = "miyabi-lambda-data-{env}"
@@ -166,18 +167,18 @@ def row(found: Finding) -> tuple[str, str | None, str]:
 
 
 def test_what_is_found_today() -> None:
-    found = [row(f) for f in lint(CATALOG) if f.rule.id != "HF415"]
+    found = [row(f) for f in lint(CATALOG, today=TODAY) if f.rule.id != "HF415"]
     assert Counter(found) == Counter(EXPECTED)
 
 
 def test_what_is_assumed_today() -> None:
-    said = {f.table: f.detail for f in lint(CATALOG) if f.rule.id == "HF415"}
+    said = {f.table: f.detail for f in lint(CATALOG, today=TODAY) if f.rule.id == "HF415"}
     assert said == {name: f"assumed and not documented: {facts}" for facts, names in ASSUMED.items() for name in names}
     assert said.keys() == {t.name for s in CATALOG for t in s.tables}
 
 
 def test_findings_stand_alone() -> None:
-    findings = lint(CATALOG)
+    findings = lint(CATALOG, today=TODAY)
     tables = {(s.id, t.name) for s in CATALOG for t in s.tables}
     for f in findings:
         assert f.outcome is Outcome.FAIL
@@ -202,7 +203,11 @@ def test_rules_are_numbered_in_order_and_explain_themselves() -> None:
 
 
 def test_details_name_what_is_wrong() -> None:
-    details = {f.where.rpartition("/")[2]: f.detail for f in lint(CATALOG) if f.rule.id in ("HF409", "HF411", "HF412")}
+    details = {
+        f.where.rpartition("/")[2]: f.detail
+        for f in lint(CATALOG, today=TODAY)
+        if f.rule.id in ("HF409", "HF411", "HF412")
+    }
     assert details["SESSION"] == (
         "the documented ttl of SESSION, 1704067200, means 2024-01-01T00:00:00Z, "
         "not after its creation at 2024-01-01T00:00:00Z"
@@ -395,7 +400,7 @@ TRIGGERS: list[tuple[str, list[str], tuple[Stack, ...]]] = [
 def test_each_rule_finds_what_it_is_for_and_nothing_else(
     rule: str, expected: list[str], stacks: tuple[Stack, ...]
 ) -> None:
-    found = [part for found_rule, _, part in map(row, lint(stacks)) if found_rule == rule]
+    found = [part for found_rule, _, part in map(row, lint(stacks, today=TODAY)) if found_rule == rule]
     assert found == expected
 
 
@@ -418,12 +423,12 @@ def test_a_site_is_no_store() -> None:
         (right, []),
     ):
         stacks = [replace(s, relations=(declared,)) if s is call_analytics.STACK else s for s in CATALOG]
-        assert [f.detail for f in lint(stacks) if f.rule.id == "HF413"] == expected
+        assert [f.detail for f in lint(stacks, today=TODAY) if f.rule.id == "HF413"] == expected
 
 
 def test_the_agent_type_pattern_is_found_even_if_nobody_marks_it() -> None:
     patterns = tuple(replace(p, unsupported=None) for p in miyabi.PATTERNS)
-    found = [f for f in lint([replace(miyabi.STACK, patterns=patterns)]) if f.rule.id == "HF409"]
+    found = [f for f in lint([replace(miyabi.STACK, patterns=patterns)], today=TODAY) if f.rule.id == "HF409"]
     assert [f.detail for f in found] == [
         "pattern GSI1-AGENT_TYPE asks GSI1 for GSI1PK = AGENT_TYPE#{agentType}, "
         "and no declared entity writes such an item"
@@ -434,7 +439,7 @@ def test_a_fixed_model_is_quiet() -> None:
     """Once the users carry what their indexes are keyed on, login works and no index is empty."""
     user, *others = acs.ENTITIES
     fixed = replace(user, attributes=(*user.attributes, "responseEmail", "userId", "createdAt"))
-    found = lint([replace(acs.STACK, entities=(fixed, *others))])
+    found = lint([replace(acs.STACK, entities=(fixed, *others))], today=TODAY)
     assert not [f for f in found if f.rule.id in ("HF403", "HF409")]
 
 

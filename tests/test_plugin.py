@@ -26,7 +26,9 @@ def synth(outdir: Path, *overrides: tuple[str, Any], acknowledge: tuple[str, ...
     root = estate((STACK,), STRICT | {"env": "prod"}, str(outdir))
     table: Any = root.node.find_child("People-prod").node.find_child("People").table  # type: ignore[attr-defined]
     for path, value in overrides:
-        if path in ("DeletionPolicy", "UpdateReplacePolicy"):
+        if value is None:
+            table.node.default_child.add_property_deletion_override(path)
+        elif path in ("DeletionPolicy", "UpdateReplacePolicy"):
             table.node.default_child.add_override(path, value)
         else:
             table.node.default_child.add_property_override(path, value)
@@ -52,7 +54,7 @@ def test_what_is_declared_passes(tmp_path: Path) -> None:
         ("UpdateReplacePolicy", "Delete", "HF003"),
         ("PointInTimeRecoverySpecification.PointInTimeRecoveryEnabled", False, "HF004"),
         ("PointInTimeRecoverySpecification.RecoveryPeriodInDays", 3, "HF005"),
-        ("SSESpecification", {"SSEEnabled": True}, "HF007"),
+        ("SSESpecification.KMSMasterKeyId", None, "HF007"),
         ("Tags", [], "HF010"),
         ("TableName", "people", "HF101"),
         ("BillingMode", "PROVISIONED", "HF107"),

@@ -25,6 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     from holdfast.assembly import InputError
 
     args = _parser().parse_args(argv)
+    if Path("stacks", "__init__.py").exists():
+        sys.path.insert(0, str(Path.cwd()))  # the catalog belongs to the repository that the command runs in
     try:
         return int(args.run(args))
     except (DeclarationError, InputError) as error:
@@ -112,7 +114,8 @@ def _lint(args: argparse.Namespace) -> int:
     from stacks import CATALOG
 
     wanted = _wanted(args)
-    return _report(args, [f for f in lint(CATALOG) if f.rule.id in wanted], command="lint", env="all")
+    findings = [f for f in lint(CATALOG, today=date.today()) if f.rule.id in wanted]
+    return _report(args, findings, command="lint", env="all")
 
 
 def _waivers(_: argparse.Namespace) -> int:

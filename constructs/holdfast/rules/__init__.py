@@ -11,7 +11,8 @@ from holdfast.intrinsics import Unknown
 from holdfast.model import Data, DeclarationError, Durable, Environment, Stack, Table, Tier, Waiver
 from holdfast.observed import GLOBAL_TABLE, Observed, ObservedKey
 from holdfast.rules import estate, protection, resources, schema, shape
-from holdfast.rules.base import Finding, Outcome, Rule, Source, Subject, Verdict, fail, unknown
+from holdfast.rules.base import Finding, Rule, Source, Subject, Verdict, fail, unknown
+from holdfast.rules.waivers import waived
 from holdfast.template import StackSeen, observe, observe_key
 
 TABLE_RULES: tuple[Rule, ...] = (*protection.RULES, *shape.RULES, estate.ALARMS)
@@ -34,7 +35,7 @@ def judge(
     source = next((s.source for s in seen), Source.TEMPLATE)
     findings = [replace(f, source=source) for f in _judge(places, seen)]
     waivers = {p.fill(t.name): t.waivers for p in places for t in p.tables if t.waivers}
-    return [_waived(f, waivers.get(f.table or "", ()), today) for f in findings]
+    return [waived(f, waivers.get(f.table or "", ()), today) for f in findings]
 
 
 def _judge(places: Sequence[Placed], seen: Sequence[StackSeen]) -> Iterator[Finding]:
@@ -201,16 +202,6 @@ def expiring(stacks: Iterable[Stack], today: date) -> Iterator[tuple[Table, Waiv
 
 def _untouchable(table: Table, placed: Placed) -> bool:
     return table.data is Data.PERSONAL and isinstance(table.lifetime, Durable) and placed.env.tier is Tier.PROD
-
-
-def _waived(found: Finding, waivers: Iterable[Waiver], today: date) -> Finding:
-    for waiver in waivers:
-        if waiver.rule == found.rule.id and found.outcome is Outcome.FAIL and waiver.expires:
-            if waiver.expires >= today:
-                detail = f"waived until {waiver.expires} by {waiver.owner}: {waiver.reason} ({found.detail})"
-                return replace(found, outcome=Outcome.EXEMPT, detail=detail)
-            return replace(found, detail=f"{found.detail}; its waiver by {waiver.owner} ended on {waiver.expires}")
-    return found
 
 
 def _logical_id(seen: Observed) -> str:

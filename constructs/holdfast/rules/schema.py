@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from holdfast.access import Entity, Match, Pattern
 from holdfast.catalog import Placed
 from holdfast.model import Environment, Key, Projection, Stack, Table
 from holdfast.reserved import RESERVED
 from holdfast.rules.base import Finding, Outcome, Rule, Severity, Source
+from holdfast.rules.waivers import waived
 
 MANY_COPIES = 5  # writes per new item from which on a table is worth a look
 MILLISECONDS = 10**11  # as seconds this is the year 5138, as milliseconds 1973
@@ -62,11 +63,11 @@ class Declared:
 Found = Iterator[tuple[str, str]]
 
 
-def lint(stacks: Iterable[Stack]) -> list[Finding]:
+def lint(stacks: Iterable[Stack], *, today: date) -> list[Finding]:
     """Everything that the rules below have to say about the declared tables, in order of declaration."""
     stacks = tuple(stacks)
     return [
-        _finding(rule, stack, table, part, detail)
+        waived(_finding(rule, stack, table, part, detail), table.waivers, today)
         for stack in stacks
         for table in stack.tables
         for rule, check in CHECKS

@@ -1,0 +1,369 @@
+"""`holdfast check` and its kin as a user runs them: formats, waivers, bad input."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+import yaml
+from conftest import ROOT, Json
+
+from holdfast import Data, DeclarationError, Durable, Environment, Guard, Stack, Table, Waiver, catalog, key
+from holdfast.cli import main
+from holdfast.rules import RULES, check_waivers, expiring
+from holdfast.rules.schema import lint
+from stacks import CATALOG
+
+TODAY = date.today()
+
+
+@pytest.fixture
+def broken(outdir: Path, tmp_path: Path, templates: dict[str, Json]) -> Path:
+    """An assembly in which one table lost its deletion protection and its tags, and another cannot be read."""
+    assembly = tmp_path / "cdk.out"
+    assembly.mkdir()
+    for path in (outdir / "manifest.json", *outdir.glob("*.template.json")):
+        shutil.copy(path, assembly)
+    template = copy.deepcopy(templates["LeadTrackingStack-prod"])
+    (table,) = [r for r in template["Resources"].values() if r["Type"] == "AWS::DynamoDB::Table"]
+    table["Properties"]["DeletionProtectionEnabled"] = False
+    del table["Properties"]["Tags"]
+    (assembly / "LeadTrackingStack-prod.template.json").write_text(json.dumps(template))
+    template = copy.deepcopy(templates["MiyabiLambda-test"])
+    (table,) = [r for r in template["Resources"].values() if r["Type"] == "AWS::DynamoDB::Table"]
+    table["Properties"]["TimeToLiveSpecification"]["Enabled"] = {"Ref": "Stage"}
+    (assembly / "MiyabiLambda-test.template.json").write_text(json.dumps(template))
+    return assembly
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_text_is_worst_first_and_says_what_to_do(broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "check", str(broken))
+    assert code == 1
+    first, where, fix, *rest = out.splitlines()
+    assert first == ("FAIL  HF001  critical  LeadTracking-v2-us-east-1: deletion protection is off, required is on")
+    assert where.strip().startswith("in LeadTrackingStack, LeadTrackingStack-prod.template.json#")
+    assert "--table-name LeadTracking-v2-us-east-1 --deletion-protection-enabled --region us-east-1" in fix
+    assert [line[:11] for line in rest if not line.startswith(" ")] == ["FAIL  HF010", "????  HF006"]
+    assert "\033" not in out
+    assert err.startswith("75 tables, 15 stacks: 2 failed, 1 unknown, ")
+
+
+def test_json_follows_the_documented_schema(broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "check", str(broken), "--format", "json")
+    document = json.loads(out)
+    assert document["version"] == 1
+    assert document["command"] == "check"
+    assert document["env"] == "prod,test"
+    assert document["summary"]["fail"] == 2
+    assert document["summary"]["unknown"] == 1
+    assert len(document["findings"]) == 3
+    (first,) = [f for f in document["findings"] if f["rule"] == "HF001"]
+    assert list(first) == [
+        "rule",
+        "outcome",
+        "severity",
+        "table",
+        "stack",
+        "environment",
+        "source",
+        "where",
+        "detail",
+        "fix",
+        "controls",
+    ]
+    assert (first["table"], first["environment"], first["source"]) == ("LeadTracking-v2-us-east-1", "prod", "template")
+    assert "SecurityHub DynamoDB.6" in first["controls"]
+    _, out, _ = run(capsys, "check", str(broken), "--format", "json", "--all")
+    assert {f["outcome"] for f in json.loads(out)["findings"]} == {"pass", "fail", "unknown", "exempt"}
+
+
+@pytest.mark.parametrize("arguments", [(), ("--all",)])
+def test_sarif_is_valid(arguments: tuple[str, ...], broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schemas = ROOT / "node_modules" / "@microsoft" / "sarif-matcher-utils" / "lib" / "schemas"
+    (path,) = schemas.glob("sarif-2.1.0*.json")
+    _, out, _ = run(capsys, "check", str(broken), "--format", "sarif", *arguments)
+    document = json.loads(out)
+    jsonschema.validate(document, json.loads(path.read_text()))
+    (sarif_run,) = document["runs"]
+    assert len(sarif_run["tool"]["driver"]["rules"]) == len(RULES)
+    (first,) = [r for r in sarif_run["results"] if r["ruleId"] == "HF001" and r["kind"] == "fail"]
+    assert first["level"] == "error"
+    (location,) = first["locations"]
+    assert location["logicalLocations"][0]["fullyQualifiedName"] == "LeadTrackingStack/LeadTracking-v2-us-east-1"
+    assert len({r["partialFingerprints"]["holdfast/v1"] for r in sarif_run["results"] if r["kind"] == "fail"}) == 2
+
+
+def test_sarif_of_nothing_is_valid_too(outdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "check", str(outdir), "--format", "sarif")
+    assert code == 0
+    assert json.loads(out)["runs"][0]["results"] == []
+
+
+def test_junit_counts(broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, err = run(capsys, "check", str(broken), "--format", "junit")
+    suite = ElementTree.fromstring(out)
+    assert (suite.get("failures"), suite.get("errors")) == ("2", "1")
+    assert len(suite) == int(suite.get("tests", "0")) > 2000
+    assert {c.get("classname") for c in suite if c.find("failure") is not None} == {"LeadTracking-v2-us-east-1"}
+    assert "2 failed" in err
+
+
+def test_output_goes_to_a_file(broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "findings.json"
+    code, out, _ = run(capsys, "check", str(broken), "--format", "json", "--output", str(target))
+    assert (code, out) == (1, "")
+    assert json.loads(target.read_text())["summary"]["fail"] == 2
+
+
+def test_select_and_ignore(broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "check", str(broken), "--ignore", "HF001,HF010")[0] == 3  # what is left could not be read
+    assert run(capsys, "check", str(broken), "--ignore", "HF001,HF010,HF006")[0] == 0
+    code, out, _ = run(capsys, "check", str(broken), "--select", "HF010")
+    assert code == 1
+    assert "HF001" not in out
+
+
+def test_only_one_environment_is_judged_where_only_one_was_synthesized(
+    outdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = json.loads((outdir / "manifest.json").read_text())
+    for name in [n for n in manifest["artifacts"] if "prod" in n.lower()]:
+        del manifest["artifacts"][name]
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    for path in outdir.glob("*.template.json"):
+        shutil.copy(path, tmp_path)
+    code, _, err = run(capsys, "check", str(tmp_path))
+    assert code == 0
+    assert err.startswith("33 tables, 6 stacks")
+
+
+# Bad input
+
+
+def _no_manifest(folder: Path) -> None:
+    (folder / "manifest.json").unlink()
+
+
+def _other_project(folder: Path) -> None:
+    artifact = {"type": "aws:cloudformation:stack", "properties": {"templateFile": "Blog.template.json"}}
+    (folder / "manifest.json").write_text(json.dumps({"artifacts": {"Blog": artifact}}))
+    (folder / "Blog.template.json").write_text('{"Resources": {}}')
+
+
+def _write(name: str, text: str) -> Any:
+    return lambda folder: (folder / name).write_text(text)
+
+
+def _huge(folder: Path) -> None:
+    with (folder / "AcsTables-prod.template.json").open("wb") as file:
+        file.truncate(50_000_000)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (_no_manifest, "is no CDK output folder (no manifest.json): run `cdk synth -c env=all` first"),
+        (_write("manifest.json", "{"), "manifest.json is not JSON"),
+        (_write("manifest.json", "[]"), "manifest.json is no CloudFormation template"),
+        (_write("manifest.json", "{}"), "is no CDK manifest (no artifacts)"),
+        (_write("AcsTables-prod.template.json", "{oops"), "AcsTables-prod.template.json is not JSON"),
+        (_write("AcsTables-prod.template.json", "3"), "AcsTables-prod.template.json is no CloudFormation template"),
+        (_write("AcsTables-prod.template.json", "{}"), "is no CloudFormation template (no Resources)"),
+        (_write("AcsTables-prod.template.json", '{"Resources": {"A": 1}}'), "is no CloudFormation template"),
+        (lambda folder: (folder / "AcsTables-prod.template.json").unlink(), "cannot be read (No such file"),
+        (_huge, "AcsTables-prod.template.json has 50 MB; CloudFormation takes 1 MB: split the stack"),
+        (_other_project, "holds none of the declared stacks (Blog): is it another project's output?"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(
+    spoil: Any, says: str, broken: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoil(broken)
+    code, out, err = run(capsys, "check", str(broken))
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+    assert err.startswith("holdfast: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("check", "no-such-folder"), "no-such-folder is no CDK output folder"),
+        (("check", "--select", "HF000"), "unknown rule 'HF000': known are HF001, HF002"),
+        (("lint", "--ignore", "X"), "unknown rule 'X'"),
+        (("explain", "HF9"), "unknown rule 'HF9'"),
+        (("lint", "--output", "no/such/folder/file"), "cannot be written (No such file or directory)"),
+    ],
+)
+def test_bad_arguments_are_one_line_and_exit_2(
+    arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert says in err
+    assert err.count("\n") == 1
+
+
+# Waivers
+
+
+def table(*waivers: Waiver, **changes: Any) -> Table:
+    declared: Json = {"name": "orders-{env}", "purpose": "", "key": key("id"), "lifetime": Durable()}
+    return Table(**(declared | {"data": Data.OPERATIONAL, "waivers": waivers} | changes))
+
+
+def waiver(rule: str = "HF001", days: int = 90) -> Waiver:
+    return Waiver(rule=rule, reason="moves next month", owner="ops", expires=TODAY + timedelta(days=days))
+
+
+def shop(*tables: Table) -> Stack:
+    return Stack(id="Shop-{env}", system="shop", owner="shop", tables=tables, environments=(Environment.PROD,))
+
+
+@pytest.fixture
+def waived(outdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs `holdfast check` on LeadTracking without deletion protection, its declaration waiving what it is told."""
+
+    def prepare(*waivers: Waiver, data: Data = Data.OPERATIONAL) -> Path:
+        (stack,) = [s for s in CATALOG if s.id == "LeadTrackingStack"]
+        (declared,) = stack.tables
+        module = ModuleType("stacks")
+        stack = replace(stack, tables=(replace(declared, waivers=waivers, data=data),))
+        module.CATALOG = catalog(stack)  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "stacks", module)
+        template = json.loads((outdir / "LeadTrackingStack-prod.template.json").read_text())
+        (resource,) = [r for r in template["Resources"].values() if r["Type"] == "AWS::DynamoDB::Table"]
+        resource["Properties"]["DeletionProtectionEnabled"] = False
+        for tag in resource["Properties"]["Tags"]:
+            tag["Value"] = data.value if tag["Key"] == "DataClass" else tag["Value"]
+        (tmp_path / "LeadTrackingStack-prod.template.json").write_text(json.dumps(template))
+        artifact = json.loads((outdir / "manifest.json").read_text())["artifacts"]["LeadTrackingStack-prod"]
+        (tmp_path / "manifest.json").write_text(json.dumps({"artifacts": {"LeadTrackingStack-prod": artifact}}))
+        return tmp_path
+
+    return prepare
+
+
+def test_a_waiver_holds_until_its_day(waived: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "check", str(waived()))[0] == 1
+    code, out, err = run(capsys, "check", str(waived(waiver())), "--all")
+    assert code == 0
+    assert f"waived until {TODAY + timedelta(days=90)} by ops: moves next month" in out
+    assert "warning" not in err
+    assert run(capsys, "check", str(waived(waiver(days=0))))[0] == 0
+    assert run(capsys, "check", str(waived(waiver("HF004"))))[0] == 1
+
+
+def test_an_expired_waiver_fails_and_says_so(waived: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "check", str(waived(waiver(days=-1))))
+    assert code == 1
+    assert f"its waiver by ops ended on {TODAY - timedelta(days=1)}" in out
+
+
+def test_a_waiver_about_to_end_warns(waived: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "check", str(waived(waiver(days=30))))
+    assert code == 0
+    assert "warning: the waiver of HF001 on LeadTracking-v2-{region} ends in 30 days (ops)" in err
+    assert not list(expiring([shop(table(waiver(days=31)))], TODAY))
+
+
+def test_nobody_waives_what_protects_personal_data(waived: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = waived(waiver(), data=Data.PERSONAL)
+    code, _, err = run(capsys, "check", str(folder))
+    assert code == 2
+    assert "HF001 cannot be waived for personal durable data in prod; fix what it finds" in err
+    for rule in ("HF001", "HF002", "HF003", "HF007", "HF012"):
+        with pytest.raises(DeclarationError, match="cannot be waived"):
+            check_waivers([shop(table(waiver(rule), data=Data.PERSONAL))])
+    check_waivers([shop(table(waiver("HF004"), data=Data.PERSONAL))])
+
+
+def test_waivers_that_cannot_be_written() -> None:
+    with pytest.raises(DeclarationError, match=r"table orders-\{env\}: its waiver of HF205 never ends; give expires="):
+        table(Waiver(rule="HF205", reason="r", owner="o"))
+    with pytest.raises(DeclarationError, match="needs a reason and an owner"):
+        table(replace(waiver(), reason=""))
+    with pytest.raises(DeclarationError, match="waiver of unknown rule HF000"):
+        check_waivers([shop(table(waiver("HF000")))])
+
+
+def test_waivers_are_listed(waived: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    waived(waiver("HF205"))
+    code, out, _ = run(capsys, "waivers")
+    assert code == 0
+    assert "HF205" in out
+    assert "moves next month" in out
+    waived()
+    assert run(capsys, "waivers")[1] == "No rule is waived.\n"
+
+
+def test_a_waiver_covers_the_linter_too() -> None:
+    (table_,) = [t for s in CATALOG for t in s.tables if t.name == "acsd2p-{env}-RL_AI"]
+    plain = Stack(id="S-{env}", system="s", owner="o", tables=(table_,), floor=Guard.PITR)
+    assert "HF401" in {f.rule.id for f in lint([plain], today=TODAY) if f.outcome.value == "fail"}
+    covered = replace(plain, tables=(replace(table_, waivers=(waiver("HF401"),)),))
+    assert "HF401" not in {f.rule.id for f in lint([covered], today=TODAY) if f.outcome.value == "fail"}
+
+
+# Explain
+
+
+@pytest.mark.parametrize("rule", [r.id for r in RULES])
+def test_every_rule_is_explained(rule: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "explain", rule)
+    assert code == 0
+    assert out.startswith(rule)
+    assert "fix: " in out
+    assert f"## {rule}\n" in (ROOT / "docs" / "rules.md").read_text()
+
+
+# What other repositories use
+
+
+def test_the_action_runs_its_own_steps(broken: Path, outdir: Path, tmp_path: Path) -> None:
+    """The shell steps of action.yml, run as GitHub would: findings are written, the verdict is the exit status."""
+    steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+    scripts = {s["name"]: s["run"] for s in steps if "run" in s}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for folder, code in ((broken, 1), (outdir, 0), (tmp_path / "nowhere", 2)):
+        output = tmp_path / "output"
+        output.write_text("")
+        env = {"PATH": path, "GITHUB_OUTPUT": str(output), "RUNNER_TEMP": str(tmp_path), "CDK_OUT": str(folder)}
+        done = subprocess.run(["bash", "-e", "-c", scripts["Check"]], cwd=ROOT, env=env, capture_output=True, text=True)
+        assert done.returncode == (1 if code == 2 else 0), done.stderr
+        results = dict(line.split("=", 1) for line in output.read_text().splitlines())
+        assert results["code"] == str(code)
+        if code != 2:
+            assert json.loads(Path(results["sarif"]).read_text())["version"] == "2.1.0"
+            verdict = subprocess.run(
+                ["bash", "-e", "-c", scripts["Verdict"]], env={"CODE": results["code"], "PATH": path}
+            )
+            assert verdict.returncode == code
+
+
+def test_hooks_name_commands_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert [h["id"] for h in hooks] == ["holdfast-check", "holdfast-lint"]
+    for hook in hooks:
+        with pytest.raises(SystemExit) as stopped:
+            main([hook["entry"].split()[1], "--help"])
+        assert stopped.value.code == 0
