@@ -36,14 +36,13 @@ STACK = Stack(
             ),
             stream=Stream(view=View.NEW_IMAGE, pending="off until the consumer that asked for it exists"),
             state=State(usage=Usage.MIRROR),
-            # In and out; one brand. The source counts no categories: the last three are orders of magnitude.
-            few_values={
-                "callDirection": 2,
-                "franchise": 1,
-                "call_categorization...classification": 10,
-                "call_categorization.follow_up_type": 10,
-                "call_outcome.outcome_category": 10,
-            },
+            few_values=(
+                "callDirection",
+                "franchise",
+                "call_categorization...classification",
+                "call_categorization.follow_up_type",
+                "call_outcome.outcome_category",
+            ),
             renamed={"siteId": "account_id"},  # since 2026-04-25; the indexes kept the old name
         ),
         Table(

@@ -255,7 +255,7 @@ class Table:
     state: State = State()
     assumed: tuple[Assumed, ...] = ()
     waivers: tuple[Waiver, ...] = ()
-    few_values: Mapping[str, int] = field(default_factory=dict, hash=False)  # key attribute: about how many values
+    few_values: tuple[str, ...] = ()  # key attributes with few distinct values
     renamed: Mapping[str, str] = field(default_factory=dict, hash=False)  # key attribute: its name in new items
 
     def __post_init__(self) -> None:

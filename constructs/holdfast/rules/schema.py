@@ -181,9 +181,8 @@ def _renamed(d: Declared) -> Found:
 
 def _few_values(d: Declared) -> Found:
     for part, key in d.keys:
-        if (count := d.table.few_values.get(key.partition.name)) is not None:
-            values = "one value" if count == 1 else f"{count} values"
-            yield part, f"{_called(part)} is partitioned by {key.partition.name}, which has about {values}"
+        if key.partition.name in d.table.few_values:
+            yield part, f"{_called(part)} is partitioned by {key.partition.name}, which has few distinct values"
 
 
 def _key_attributes(d: Declared) -> Iterator[tuple[str, str]]:
