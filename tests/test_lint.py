@@ -32,7 +32,8 @@ from holdfast import (
 )
 from holdfast.reserved import RESERVED
 from holdfast.rules.base import Finding, Outcome, Source
-from holdfast.rules.schema import RULES, can_equal, lint
+from holdfast.rules.declared import can_equal
+from holdfast.rules.schema import RULES, lint
 from stacks import CATALOG, acs, call_analytics, miyabi
 
 TODAY = date(2026, 11, 16)

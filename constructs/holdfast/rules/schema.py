@@ -1,66 +1,14 @@
-"""The schema linter: what is wrong with keys, indexes and access patterns before anything is deployed.
-
-It reads declarations only. Each rule is a small function over one declared table; the table of rules is at the end.
-"""
+"""The schema linter: what is wrong with keys, indexes and access patterns before anything is deployed."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from collections.abc import Callable, Iterable
+from datetime import date
 
-from holdfast.access import Entity, Match, Pattern
-from holdfast.catalog import Placed
-from holdfast.model import Environment, Key, Projection, Stack, Table
-from holdfast.reserved import RESERVED
+from holdfast.model import Stack, Table
+from holdfast.rules import declared as check
 from holdfast.rules.base import Finding, Outcome, Rule, Severity, Source
 from holdfast.rules.waivers import waived
-
-MANY_COPIES = 5  # writes per new item from which on a table is worth a look
-MILLISECONDS = 10**11  # as seconds this is the year 5138, as milliseconds 1973
-ANYTHING = "{…}"  # the template of a value that nothing is known of
-UNDECLARED = "no declared identity"
-
-
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """One table, with what its stack and the other stacks say of it."""
-
-    stacks: tuple[Stack, ...]
-    stack: Stack
-    table: Table
-
-    @property
-    def keys(self) -> tuple[tuple[str, Key], ...]:
-        """The table's own key under the empty name, then those of its indexes."""
-        return (("", self.table.key), *((i.name, i.key) for i in self.table.indexes))
-
-    @property
-    def entities(self) -> tuple[Entity, ...]:
-        return tuple(e for e in self.stack.entities if e.table == self.table.name)
-
-    @property
-    def patterns(self) -> tuple[Pattern, ...]:
-        return tuple(p for p in self.stack.patterns if p.table == self.table.name)
-
-    @property
-    def items(self) -> tuple[dict[str, str], ...]:
-        """Every kind of item that is written: the template of each attribute by its name."""
-        return tuple(
-            {**dict.fromkeys(self._beside_keys(entity), ANYTHING), **item.keys}
-            for entity in self.entities
-            for item in entity.items
-        )
-
-    def _beside_keys(self, entity: Entity) -> tuple[str, ...]:
-        ttl = self.table.lifetime.ttl
-        return (*entity.attributes, *([ttl] if ttl and entity.expires_after else []))
-
-
-# What a rule yields: the part of the table that it is about (an index, an entity, a pattern; "" for the table itself),
-# and what is wrong with it.
-Found = Iterator[tuple[str, str]]
 
 
 def lint(stacks: Iterable[Stack], *, today: date) -> list[Finding]:
@@ -70,8 +18,8 @@ def lint(stacks: Iterable[Stack], *, today: date) -> list[Finding]:
         waived(_finding(rule, stack, table, part, detail), table.waivers, today)
         for stack in stacks
         for table in stack.tables
-        for rule, check in CHECKS
-        for part, detail in check(Declared(stacks, stack, table))
+        for rule, run in CHECKS
+        for part, detail in run(check.Declared(stacks, stack, table))
     ]
 
 
@@ -89,213 +37,7 @@ def _finding(rule: Rule, stack: Stack, table: Table, part: str, detail: str) -> 
     )
 
 
-# Indexes ---------------------------------------------------------------------------------------------------------------
-
-
-def _redundant(d: Declared) -> Found:
-    own = d.table.key
-    for index in d.table.indexes:
-        if index.key.partition == own.partition and index.key.sort in (None, own.sort):
-            yield (
-                index.name,
-                f"{index.name} repeats the table's key {own.partition.name} and adds no sort key of its own",
-            )
-
-
-def _prefix(d: Declared) -> Found:
-    for short in d.table.indexes:
-        for long in d.table.indexes:
-            if (
-                short.key.sort is None
-                and long.key.sort is not None
-                and short.key.partition == long.key.partition
-                and short.projection is long.projection
-                and _always_with(d, short.key.partition.name, long.key.sort.name)
-            ):
-                yield (
-                    short.name,
-                    f"{short.name} answers nothing that {long.name} cannot, and copies the same attributes",
-                )
-                break
-
-
-def _always_with(d: Declared, name: str, other: str) -> bool:
-    """Whether every item that carries ``name`` carries ``other``: if not, an index on both misses some of them."""
-    return all(other in item for item in d.items if name in item)
-
-
-def _unwritten(d: Declared) -> Found:
-    for index in d.table.indexes if d.items else ():
-        names = [a.name for a in index.key.attributes]
-        if not any(item.keys() >= set(names) for item in d.items):
-            never = [name for name in names if not any(name in item for item in d.items)]
-            missing = " and ".join(never) if never else f"{' and '.join(names)} in one item"
-            yield index.name, f"{index.name} stays empty: no declared entity writes {missing}"
-
-
-def _unused(d: Declared) -> Found:
-    used = {p.index for p in d.patterns if not p.unsupported}
-    for index in d.table.indexes if d.stack.patterns else ():
-        if index.name not in used:
-            yield index.name, f"{index.name} is read by none of the stack's access patterns"
-
-
-def _amplified(d: Declared) -> Found:
-    indexes = d.table.indexes
-    if (writes := 1 + len(indexes)) >= MANY_COPIES:
-        whole = sum(i.projection is Projection.ALL for i in indexes)
-        yield (
-            "",
-            f"a new item can cost {writes} writes: one in the table and one in each of {len(indexes)} indexes, "
-            f"{whole} of which copy the whole item",
-        )
-
-
-# Key attributes --------------------------------------------------------------------------------------------------------
-
-
-def _dotted(d: Declared) -> Found:
-    for part, name in _key_attributes(d):
-        if "." in name:
-            yield part, f"{_called(part)} is keyed on {name}: a name with a dot, not a path into a map"
-
-
-def _boolean(d: Declared) -> Found:
-    booleans = {name for entity in d.entities for name in entity.booleans}
-    for part, name in _key_attributes(d):
-        if name in booleans:
-            yield part, f"{_called(part)} is keyed on {name}, which the documented items hold as a Boolean"
-
-
-def _reserved(d: Declared) -> Found:
-    for part, name in _key_attributes(d):
-        if name.upper() in RESERVED:
-            yield part, f"{_called(part)} is keyed on {name}, a reserved word that no expression may name directly"
-
-
-def _renamed(d: Declared) -> Found:
-    for part, name in _key_attributes(d):
-        if new := d.table.renamed.get(name):
-            yield part, f"{_called(part)} is keyed on {name}, and new items carry {new} instead"
-
-
-def _few_values(d: Declared) -> Found:
-    for part, key in d.keys:
-        if key.partition.name in d.table.few_values:
-            yield part, f"{_called(part)} is partitioned by {key.partition.name}, which has few distinct values"
-
-
-def _key_attributes(d: Declared) -> Iterator[tuple[str, str]]:
-    return ((part, a.name) for part, key in d.keys for a in key.attributes)
-
-
-def _called(part: str) -> str:
-    return part or "the table"
-
-
-# Access patterns -------------------------------------------------------------------------------------------------------
-
-
-def _unserved(d: Declared) -> Found:
-    for pattern in d.patterns:
-        if why := _obstacle(d, pattern):
-            yield pattern.id, f"pattern {pattern.id} {why}"
-
-
-def _obstacle(d: Declared, pattern: Pattern) -> str | None:
-    """Why the table cannot answer ``pattern``, or None."""
-    if pattern.unsupported:
-        return f"is declared as unsupported: {pattern.unsupported}"
-    key = dict(d.keys)[pattern.index or ""]
-    wanted = {key.partition.name: pattern.partition}
-    if pattern.sort is not None:
-        if key.sort is None:
-            return f"compares a sort key, and {_called(pattern.index or '')} has none"
-        wanted[key.sort.name] = pattern.sort + (ANYTHING if pattern.match is Match.PREFIX else "")
-    if not d.items or any(_answers(item, key, wanted) for item in d.items):
-        return None
-    asked = " and ".join(f"{name} = {template}" for name, template in wanted.items())
-    return f"asks {_called(pattern.index or '')} for {asked}, and no declared entity writes such an item"
-
-
-def _answers(item: dict[str, str], key: Key, wanted: dict[str, str]) -> bool:
-    """Whether an item is in the index at all, and can have the wanted values there."""
-    return all(a.name in item for a in key.attributes) and all(can_equal(item[n], wanted[n]) for n in wanted)
-
-
-def can_equal(a: str, b: str) -> bool:
-    """Whether two key templates can give the same value; a placeholder stands for any text."""
-    x, y = (re.split(r"\{[^{}]*\}", template) for template in (a, b))
-    if len(x) > 1 and len(y) > 1:
-        # Both can stretch in the middle, so only their beginnings and their ends can disagree.
-        return _agree(x[0], y[0]) and _agree(x[-1][::-1], y[-1][::-1])
-    fixed, parts = (a, y) if len(x) == 1 else (b, x)
-    return re.fullmatch(".*".join(map(re.escape, parts)), fixed, re.DOTALL) is not None
-
-
-def _agree(a: str, b: str) -> bool:
-    return a.startswith(b) or b.startswith(a)
-
-
-# Everything else -------------------------------------------------------------------------------------------------------
-
-
-def _expiry(d: Declared) -> Found:
-    ttl = d.table.lifetime.ttl
-    if ttl is None:
-        return
-    if d.items and not any(ttl in item for item in d.items):
-        yield "", f"the table expires items by {ttl}, and no declared entity writes it"
-    for entity in d.entities:
-        if entity.documented_ttl and (wrong := _wrong_ttl(*entity.documented_ttl)):
-            yield entity.type, f"the documented {ttl} of {entity.type}, {entity.documented_ttl[1]}, {wrong}"
-
-
-def _wrong_ttl(created: datetime, value: int) -> str | None:
-    if value >= MILLISECONDS:
-        return "is in milliseconds; DynamoDB reads seconds, so the item stays for thousands of years"
-    if value <= created.timestamp():
-        return f"means {_iso(datetime.fromtimestamp(value, UTC))}, not after its creation at {_iso(created)}"
-    return None
-
-
-def _iso(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-
-
-def _confused(d: Declared) -> Found:
-    owners = {table.name: stack for stack in d.stacks for table in stack.tables}
-    for relation in d.stack.relations:
-        if relation.table != d.table.name:
-            continue
-        owner = owners.get(relation.to_table)
-        if owner is None:
-            yield relation.attribute, f"{relation.attribute} refers to {relation.to_table}, which no stack declares"
-            continue
-        ours = d.stack.identities.get(relation.attribute, UNDECLARED)
-        theirs = owner.identities.get(relation.to_attribute, UNDECLARED)
-        if ours != theirs or ours == UNDECLARED:
-            yield (
-                relation.attribute,
-                f"{relation.attribute} ({ours}) is joined with {relation.to_table}.{relation.to_attribute} ({theirs})",
-            )
-
-
-def _unread(d: Declared) -> Found:
-    stream = d.table.stream
-    consumed = any(p.table == d.table.name for p in d.stack.processors)
-    if stream and not (stream.pending or stream.consumer or consumed):
-        yield "", f"the stream ({stream.view.value}) is on and has no declared consumer"
-
-
-def _assumed(d: Declared) -> Found:
-    # The environment fills in names only; what is assumed is the same in all of them.
-    assumptions = Placed(d.stack, Environment.PROD).assumptions(d.table)
-    if facts := dict.fromkeys(a.assumed.fact.value for a in assumptions):
-        yield "", f"assumed and not documented: {', '.join(facts)}"
-
-
-CHECKS: tuple[tuple[Rule, Callable[[Declared], Found]], ...] = (
+CHECKS: tuple[tuple[Rule, Callable[[check.Declared], check.Found]], ...] = (
     (
         Rule(
             id="HF401",
@@ -311,7 +53,7 @@ CHECKS: tuple[tuple[Rule, Callable[[Declared], Found]], ...] = (
             ),
             severity=Severity.MEDIUM,
         ),
-        _redundant,
+        check.redundant,
     ),
     (
         Rule(
@@ -328,7 +70,7 @@ CHECKS: tuple[tuple[Rule, Callable[[Declared], Found]], ...] = (
             ),
             severity=Severity.LOW,
         ),
-        _prefix,
+        check.prefix,
     ),
     (
         Rule(
@@ -345,7 +87,7 @@ CHECKS: tuple[tuple[Rule, Callable[[Declared], Found]], ...] = (
             ),
             severity=Severity.MEDIUM,
         ),
-        _unwritten,
+        check.unwritten,
     ),
     (
         Rule(
@@ -362,7 +104,7 @@ CHECKS: tuple[tuple[Rule, Callable[[Declared], Found]], ...] = (
             ),
             severity=Severity.MEDIUM,
         ),
-        _dotted,
+        check.dotted,
     ),
     (
         Rule(
@@ -379,7 +121,7 @@ CHECKS: tuple[tuple[Rule, Callable[[Declared], Found]], ...] = (
             ),
             severity=Severity.HIGH,
         ),
-        _boolean,
+        check.boolean,
     ),
     (
         Rule(
@@ -398,7 +140,7 @@ CHECKS: tuple[tuple[Rule, Callable[[Declared], Found]], ...] = (
             ),
             severity=Severity.MEDIUM,
         ),
-        _few_values,
+        check.few_values,
     ),
     (
         Rule(
@@ -415,7 +157,7 @@ CHECKS: tuple[tuple[Rule, Callable[[Declared], Found]], ...] = (
             ),
             severity=Severity.LOW,
         ),
-        _reserved,
+        check.reserved,
     ),
     (
         Rule(
@@ -432,7 +174,7 @@ CHECKS: tuple[tuple[Rule, Callable[[Declared], Found]], ...] = (
             ),
             severity=Severity.HIGH,
         ),
-        _renamed,
+        check.renamed,
     ),
     (
         Rule(
@@ -449,7 +191,7 @@ CHECKS: tuple[tuple[Rule, Callable[[Declared], Found]], ...] = (
             ),
             severity=Severity.HIGH,
         ),
-        _unserved,
+        check.unserved,
     ),
     (
         Rule(
@@ -467,7 +209,7 @@ CHECKS: tuple[tuple[Rule, Callable[[Declared], Found]], ...] = (
             ),
             severity=Severity.LOW,
         ),
-        _unused,
+        check.unused,
     ),
     (
         Rule(
@@ -486,7 +228,7 @@ CHECKS: tuple[tuple[Rule, Callable[[Declared], Found]], ...] = (
             ),
             severity=Severity.LOW,
         ),
-        _amplified,
+        check.amplified,
     ),
     (
         Rule(
@@ -504,7 +246,7 @@ CHECKS: tuple[tuple[Rule, Callable[[Declared], Found]], ...] = (
             ),
             severity=Severity.HIGH,
         ),
-        _expiry,
+        check.expiry,
     ),
     (
         Rule(
@@ -521,7 +263,7 @@ CHECKS: tuple[tuple[Rule, Callable[[Declared], Found]], ...] = (
             ),
             severity=Severity.HIGH,
         ),
-        _confused,
+        check.confused,
     ),
     (
         Rule(
@@ -538,7 +280,7 @@ CHECKS: tuple[tuple[Rule, Callable[[Declared], Found]], ...] = (
             ),
             severity=Severity.LOW,
         ),
-        _unread,
+        check.unread,
     ),
     (
         Rule(
@@ -554,7 +296,7 @@ CHECKS: tuple[tuple[Rule, Callable[[Declared], Found]], ...] = (
             ),
             severity=Severity.INFO,
         ),
-        _assumed,
+        check.assumed,
     ),
 )
 
