@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
 export CDK_DISABLE_VERSION_CHECK := true
 
-.PHONY: setup synth test check format snapshots docs bench lock clean
+.PHONY: setup synth test check format snapshots docs bench bench-detection lock clean
 
 setup: .venv/.installed node_modules/.installed
 
@@ -57,6 +57,9 @@ docs: setup
 
 bench: setup
 	python benchmarks/synth.py
+
+bench-detection: setup
+	python benchmarks/detection.py
 
 # uv writes one lock for every platform and Python from 3.11 on; pip-tools writes it for the machine that it runs on.
 lock:
