@@ -70,7 +70,9 @@ class Resolver:
                     return self._ref(argument)
                 case "Fn::GetAtt":
                     parts = argument.split(".", 1) if isinstance(argument, str) else argument
-                    return Reference(str(parts[0]), str(parts[1]))
+                    if not (len(parts) == 2 and all(isinstance(p, str) for p in parts)):
+                        return Unknown("Fn::GetAtt of something that is decided at deploy time")
+                    return Reference(*parts)
                 case "Fn::Join":
                     return self._join(*argument)
                 case "Fn::Sub":
@@ -96,6 +98,8 @@ class Resolver:
                 return "aws"
             case "AWS::URLSuffix":
                 return "amazonaws.com"
+        if not isinstance(name, str):
+            return Unknown("Ref is malformed")
         if name in self.template.get("Resources", {}):
             return Reference(name)
         if name in self.template.get("Parameters", {}):

@@ -12,6 +12,7 @@ from holdfast.model import Encryption, Index, Key, Kind
 from holdfast.observed import GLOBAL_TABLE, TABLE, Observed, ObservedKey, Source, parse_index, parse_key, parse_kinds
 
 ALARM = "AWS::CloudWatch::Alarm"
+INDEX = "GlobalSecondaryIndexName"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,16 +60,19 @@ class AlarmMetric:
 
 
 def observe(stack: StackSeen) -> Iterator[Observed]:
-    """Every table of a stack."""
-    metrics = stack.alarm_metrics
+    """Every table of a stack; one that is not formed as CloudFormation wants it is unknown in every respect."""
     for kind in (TABLE, GLOBAL_TABLE):
         for logical_id, resource in stack.resources(kind):
-            yield _observe(stack, logical_id, resource, metrics)
+            try:
+                yield _observe(stack, logical_id, resource)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                malformed = Unknown(f"the table is malformed ({type(error).__name__}: {error})")
+                yield _unreadable(stack, logical_id, kind, malformed)
 
 
-def _observe(stack: StackSeen, logical_id: str, resource: Mapping[str, Any], metrics: list[AlarmMetric]) -> Observed:
+def _observe(stack: StackSeen, logical_id: str, resource: Mapping[str, Any]) -> Observed:
     get, p = stack.resolver.get, resource.get("Properties", {})
-    name = get(p, "TableName", Unknown("CloudFormation chooses its name"))
+    name = _name(stack, get(p, "TableName", Unknown("CloudFormation chooses its name")))
     pitr, ttl = get(p, "PointInTimeRecoverySpecification", {}), get(p, "TimeToLiveSpecification", {})
     kinds = _try(parse_kinds, get(p, "AttributeDefinitions", []))
     return Observed(
@@ -76,32 +80,71 @@ def _observe(stack: StackSeen, logical_id: str, resource: Mapping[str, Any], met
         stack=stack.id,
         where=stack.at(logical_id),
         type=str(resource["Type"]),
-        name=stack.resolver.text(p["TableName"]) if "TableName" in p else name,
+        name=name,
         key=_key(get(p, "KeySchema", []), kinds),
         indexes=_indexes(get(p, "GlobalSecondaryIndexes", []), kinds),
         billing=get(p, "BillingMode", "PROVISIONED"),
         deletion_protection=_flag(get(p, "DeletionProtectionEnabled", False)),
-        deletion_policy=stack.resolver.get(resource, "DeletionPolicy"),
-        update_replace_policy=stack.resolver.get(resource, "UpdateReplacePolicy"),
+        deletion_policy=get(resource, "DeletionPolicy"),
+        update_replace_policy=get(resource, "UpdateReplacePolicy"),
         recovery=_flag(get(pitr, "PointInTimeRecoveryEnabled", False)),
         recovery_days=get(pitr, "RecoveryPeriodInDays"),
         ttl=_ttl(get(ttl, "Enabled", False), get(ttl, "AttributeName")),
         encryption=_encryption(stack, get(p, "SSESpecification", {})),
         tags=_tags(get(p, "Tags", [])),
         stream=get(get(p, "StreamSpecification", {}), "StreamViewType"),
-        watched=_watched(name, logical_id, metrics),
+        watched=_watched(name, logical_id, stack.alarm_metrics),
     )
+
+
+def _unreadable(stack: StackSeen, logical_id: str, kind: str, why: Unknown) -> Observed:
+    return Observed(
+        source=stack.source,
+        stack=stack.id,
+        where=stack.at(logical_id),
+        type=kind,
+        name=why,
+        key=why,
+        indexes=why,
+        billing=why,
+        deletion_protection=why,
+        deletion_policy=why,
+        update_replace_policy=why,
+        recovery=why,
+        recovery_days=why,
+        ttl=why,
+        encryption=why,
+        tags=why,
+        stream=why,
+        watched=why,
+    )
+
+
+def _name(stack: StackSeen, value: Any) -> str | Unknown:
+    """A name that functions may make up; a Ref stands for the name of what it refers to."""
+    found = stack.resolver.text(value)
+    return found if isinstance(found, str | Unknown) else Unknown(f"{found!r} is no name")
 
 
 def _alarm_metrics(stack: StackSeen) -> Iterator[AlarmMetric]:
     for logical_id, resource in stack.resources(ALARM):
-        p = stack.resolver.value(resource.get("Properties", {}))
-        stats = [q["MetricStat"] for q in p.get("Metrics", []) if isinstance(q, Mapping) and "MetricStat" in q]
-        for stat, metric in [(p.get("Statistic"), p), *((s.get("Stat"), s.get("Metric", {})) for s in stats)]:
-            if metric.get("Namespace") == "AWS/DynamoDB":
-                dimensions = {d["Name"]: _named(stack, d["Value"]) for d in metric.get("Dimensions", [])}
-                name = metric.get("MetricName", "")
-                yield AlarmMetric(where=stack.at(logical_id), metric=name, stat=str(stat), dimensions=dimensions)
+        try:
+            yield from _read_alarm(stack, logical_id, stack.resolver.value(resource.get("Properties", {})))
+        except (AttributeError, KeyError, TypeError):
+            malformed = Unknown("the alarm is malformed, or decided at deploy time")
+            yield AlarmMetric(where=stack.at(logical_id), metric=malformed, stat="", dimensions={})
+
+
+def _read_alarm(stack: StackSeen, logical_id: str, p: Any) -> list[AlarmMetric]:
+    stats = [q["MetricStat"] for q in p.get("Metrics", []) if "MetricStat" in q]
+    found = []
+    for stat, metric in [(p.get("Statistic"), p), *((s.get("Stat"), s.get("Metric", {})) for s in stats)]:
+        if metric.get("Namespace") == "AWS/DynamoDB":
+            dimensions = {str(d["Name"]): _name(stack, d["Value"]) for d in metric.get("Dimensions", [])}
+            name = metric.get("MetricName", "")
+            read = name if isinstance(name, str | Unknown) else Unknown(f"{name!r} is no metric")
+            found.append(AlarmMetric(where=stack.at(logical_id), metric=read, stat=str(stat), dimensions=dimensions))
+    return found
 
 
 def observe_key(stack: StackSeen, logical_id: str) -> ObservedKey | Unknown:
@@ -113,25 +156,19 @@ def observe_key(stack: StackSeen, logical_id: str) -> ObservedKey | Unknown:
     return ObservedKey(
         where=stack.at(logical_id),
         rotation=_flag(stack.resolver.get(p, "EnableKeyRotation", False)),
-        policy=p.get("KeyPolicy", {}),
+        policy=policy if isinstance(policy := _dict(p).get("KeyPolicy", {}), dict) else Unknown("no policy document"),
         deletion_policy=stack.resolver.get(resource, "DeletionPolicy"),
     )
 
 
-def _named(stack: StackSeen, value: Any) -> Any:
-    """An alarm's dimension: a Ref to a table stands for its name, or for the table itself if it has none."""
-    if not isinstance(value, Reference):
-        return value
-    name = stack.resolver.named(value)
-    return value if isinstance(name, Unknown) else name
-
-
-def _watched(name: Any, logical_id: str, metrics: list[AlarmMetric]) -> frozenset[tuple[str | None, str]] | Unknown:
-    # How often an operation was called says nothing about how long it took.
-    own = [m for m in metrics if m.table in (name, Reference(logical_id)) and m.stat != "SampleCount"]
-    if isinstance(name, Unknown) and not own:
+def _watched(
+    name: str | Unknown, logical_id: str, metrics: list[AlarmMetric]
+) -> frozenset[tuple[str | None, str]] | Unknown:
+    if isinstance(name, Unknown):
         return Unknown("alarms are matched by the table's name, which cannot be read")
-    return frozenset((m.dimensions.get("GlobalSecondaryIndexName"), str(m.metric)) for m in own)
+    # How often an operation was called says nothing about how long it took.
+    own = [m for m in metrics if m.table == name and m.stat != "SampleCount"]
+    return frozenset((str(i) if (i := m.dimensions.get(INDEX)) else None, str(m.metric)) for m in own)
 
 
 def _flag(value: Any) -> bool | Unknown:
@@ -160,6 +197,8 @@ def _encryption(stack: StackSeen, sse: Any) -> ObservedKey | Encryption | Unknow
         return enabled
     if not enabled:
         return Encryption.AWS_OWNED
+    if sse.get("SSEType", "KMS") != "KMS":
+        return Unknown("the type of encryption is decided at deploy time, or unheard of")
     match sse.get("KMSMasterKeyId"):
         case None:
             return Encryption.AWS_MANAGED
@@ -174,8 +213,10 @@ def _encryption(stack: StackSeen, sse: Any) -> ObservedKey | Encryption | Unknow
 
 
 def _tags(tags: Any) -> Mapping[str, str | Unknown] | Unknown:
-    if isinstance(tags, Unknown):
-        return tags
+    if not isinstance(tags, list):
+        return tags if isinstance(tags, Unknown) else Unknown("tags are no list")
+    if not all(isinstance(t, Mapping) for t in tags):
+        return Unknown("a tag is decided at deploy time")
     return {str(t["Key"]): t.get("Value", "") for t in tags if isinstance(t, Mapping) and "Key" in t}
 
 
@@ -191,10 +232,14 @@ def _indexes(indexes: Any, kinds: Mapping[str, Kind] | Unknown) -> Mapping[str, 
         return indexes if isinstance(indexes, Unknown) else Unknown("the attribute types cannot be read")
     found: dict[str, Index | Unknown] = {}
     for index in indexes:
-        if isinstance(index, Unknown) or not isinstance(index.get("IndexName"), str):
+        if not isinstance(index, dict) or not isinstance(index.get("IndexName"), str):
             return Unknown("the name of an index cannot be decided")
         found[index["IndexName"]] = _try(parse_index, index, kinds)
     return found
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _try(parse: Any, *arguments: Any) -> Any:

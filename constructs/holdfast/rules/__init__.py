@@ -11,7 +11,7 @@ from holdfast.intrinsics import Unknown
 from holdfast.model import Data, DeclarationError, Durable, Environment, Stack, Table, Tier, Waiver
 from holdfast.observed import GLOBAL_TABLE, Observed, ObservedKey
 from holdfast.rules import estate, protection, resources, schema, shape
-from holdfast.rules.base import Finding, Rule, Source, Subject, Verdict, fail, unknown
+from holdfast.rules.base import Finding, Rule, Source, Subject, Verdict, fail, guarded, unknown
 from holdfast.rules.waivers import waived
 from holdfast.template import StackSeen, observe, observe_key
 
@@ -109,18 +109,19 @@ def _stack(placed: Placed, stack: StackSeen, tables: list[Observed]) -> Iterator
     names = {placed.fill(t.name): t for t in placed.tables}
     for metric in stack.alarm_metrics:
         table = names.get(metric.table) if isinstance(metric.table, str) else None
-        yield finding(estate.DEAF, estate.deaf(metric), placed, table, metric.where)
+        yield finding(estate.DEAF, guarded(estate.deaf, metric), placed, table, metric.where)
     used = {o.encryption.where for o in tables if isinstance(o.encryption, ObservedKey)}
     for logical_id, _ in stack.resources("AWS::KMS::Key"):
         key = observe_key(stack, logical_id)
         if isinstance(key, ObservedKey) and key.where not in used:
-            yield finding(BY_ID["HF008"], protection.rotation(key), placed, None, key.where)
-            yield finding(BY_ID["HF009"], protection.open_policy(key), placed, None, key.where)
+            yield finding(BY_ID["HF008"], guarded(protection.rotation, key), placed, None, key.where)
+            yield finding(BY_ID["HF009"], guarded(protection.open_policy, key), placed, None, key.where)
     for kind, rule, check in resources.RULES_BY_TYPE:
         for logical_id, resource in stack.resources(kind):
-            yield finding(rule, check(stack, resource), placed, None, stack.at(logical_id))
-    for name, verdict in resources.consumers(stack, placed):
-        yield finding(resources.CONSUMER, verdict, placed, names[name], stack.where)
+            yield finding(rule, guarded(check, stack, resource), placed, None, stack.at(logical_id))
+    for processor in placed.stack.processors:
+        verdict = guarded(resources.consumed, stack, placed, processor)
+        yield finding(resources.CONSUMER, verdict, placed, names.get(placed.fill(processor.table)), stack.where)
 
 
 def _stranger(stack: StackSeen, seen: Observed, placed: Placed | None) -> Finding:
@@ -142,12 +143,8 @@ def _stranger(stack: StackSeen, seen: Observed, placed: Placed | None) -> Findin
 
 
 def checked(rule: Rule, subject: Subject) -> Verdict:
-    """A rule's verdict; a rule that crashes has failed, it has not passed."""
     assert rule.check
-    try:
-        return rule.check(subject)
-    except Exception as error:
-        return fail(f"the rule itself failed ({type(error).__name__}: {error})")
+    return guarded(rule.check, subject)
 
 
 def finding(

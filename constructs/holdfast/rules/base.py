@@ -10,7 +10,7 @@ from holdfast.catalog import Placed
 from holdfast.model import Guard, Table
 from holdfast.observed import Observed, Source
 
-__all__ = ["Finding", "Outcome", "Rule", "Severity", "Source", "Subject", "Verdict", "fail", "unknown"]
+__all__ = ["Finding", "Outcome", "Rule", "Severity", "Source", "Subject", "Verdict", "fail", "guarded", "unknown"]
 
 
 class Outcome(Enum):
@@ -44,6 +44,14 @@ def fail(detail: str) -> Verdict:
 
 def unknown(detail: str) -> Verdict:
     return Verdict(Outcome.UNKNOWN, detail)
+
+
+def guarded(run: Callable[..., Verdict], *arguments: object) -> Verdict:
+    """What a check says; a check that crashes has failed, it has not passed."""
+    try:
+        return run(*arguments)
+    except Exception as error:
+        return fail(f"the rule itself failed ({type(error).__name__}: {error})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.catalog import Placed
 from holdfast.intrinsics import Reference, Unknown
-from holdfast.rules.base import PASS, Rule, Severity, Verdict, fail, unknown
+from holdfast.model import Processor
+from holdfast.rules.base import EXEMPT, PASS, Rule, Severity, Verdict, fail, unknown
 from holdfast.rules.protection import open_statements
 from holdfast.template import StackSeen
 
@@ -184,29 +185,27 @@ CONSUMER = Rule(
 )
 
 
-def consumers(stack: StackSeen, placed: Placed) -> Iterator[tuple[str, Verdict]]:
-    """(table, verdict) of every declared stream consumer."""
-    functions = {
-        stack.resolver.text(r["Properties"].get("FunctionName")): i for i, r in stack.resources("AWS::Lambda::Function")
-    }
-    mapped = {
-        (stack.resolver.get(r["Properties"], "FunctionName"), stack.resolver.get(r["Properties"], "EventSourceArn"))
+def consumed(stack: StackSeen, placed: Placed, processor: Processor) -> Verdict:
+    """Whether a declared stream consumer is there and reads its table's stream."""
+    get = stack.resolver.get
+
+    def named(kind: str, attribute: str, name: str) -> list[str]:
+        resources = stack.resources(kind)
+        return [i for i, r in resources if stack.resolver.text(get(r.get("Properties"), attribute)) == name]
+
+    functions = named("AWS::Lambda::Function", "FunctionName", placed.fill(processor.name))
+    tables = named("AWS::DynamoDB::Table", "TableName", placed.fill(processor.table))
+    if not tables:
+        return EXEMPT  # another rule's finding
+    if not functions:
+        return fail(f"its consumer {placed.fill(processor.name)} is not in the stack")
+    mapped = [
+        (get(r.get("Properties"), "FunctionName"), get(r.get("Properties"), "EventSourceArn"))
         for _, r in stack.resources("AWS::Lambda::EventSourceMapping")
-    }
-    tables = {
-        stack.resolver.text(r["Properties"].get("TableName")): i for i, r in stack.resources("AWS::DynamoDB::Table")
-    }
-    for processor in placed.stack.processors:
-        name, table = placed.fill(processor.name), placed.fill(processor.table)
-        if table not in tables:
-            continue  # another rule's finding
-        wanted = (Reference(functions.get(name, "")), Reference(tables[table], "StreamArn"))
-        if name not in functions:
-            yield table, fail(f"its consumer {name} is not in the stack")
-        elif wanted not in mapped:
-            yield table, fail(f"its stream is not mapped to {name}")
-        else:
-            yield table, PASS
+    ]
+    if (Reference(functions[0]), Reference(tables[0], "StreamArn")) in mapped:
+        return PASS
+    return fail(f"its stream is not mapped to {placed.fill(processor.name)}")
 
 
 RULES = (*dict.fromkeys(rule for _, rule, _ in RULES_BY_TYPE), CONSUMER)

@@ -1,0 +1,486 @@
+"""Who notices when a table loses its protection or its shape: the same mutants for Holdfast and for the stock tools.
+
+The mutants are those of tests/mutants.py, made from the prod templates that app.py synthesizes: of every kind up to
+``--tables`` of them, each in another stack, the first table there that it applies to. Beside them every tool gets the
+unchanged templates and, of every stack, harmless changes: keys, tags, attributes and indexes in another order, another
+layout of the file, an unrelated resource, and what CDK adds by itself (paths, its metadata, the bootstrap check).
+
+- A finding is a rule id and the logical id of the resource that it is about, whatever its severity.
+- A tool **catches** a mutant if it reports a finding that it does not report for the unchanged template. A finding that
+  merely disappears is no catch. What keeps a tool from reading the template counts as a finding.
+- A **false alarm** is a harmless change for which it reports such a finding.
+- Seconds per template are wall seconds, start-up included, divided by all templates. Every tool gets all of them in one
+  process, the way it takes many at once; two cores, nothing else running, is the fair case.
+
+Read the result for what it is. The mutants were written together with Holdfast's rules, and Holdfast compares with
+declarations that the others cannot know: no general rule can say which index a table should have. The others run the
+rules that they ship with, informational ones included; whoever writes own rules for them catches more.
+
+Holdfast, cfn-lint and cdk-nag come from the project's environment. The others are installed into a cache folder of
+their own on the first run. cfn-guard has no rules of its own: it gets those of AWS Control Tower that are about the
+services in the templates. They come in the same package as the program. cdk-nag judges constructs, so the templates are
+included into one app with CfnInclude; what CfnInclude refuses counts as caught.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pickle
+import platform
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+Json = dict[str, Any]
+Findings = set[tuple[str, str]]  # rule id, logical id
+
+CHECKOV = ("checkov", "3.3.30")
+VALIDATE = ("cloudformation-validate", "1.14.0")
+GUARD = ("cdklabs.cdk-validator-cfnguard", "0.0.62")  # brings cfn-guard itself and the rules of AWS Control Tower
+GUARD_RULES = ("cloudwatch", "dynamodb", "identityandaccessmanagement", "keymanagementservice", "lambda", "sqs")
+VALIDATE_SCRIPT = """
+import json, pathlib, sys
+from cloudformation_validate import CompositeEngine
+engine = CompositeEngine()
+found = {}
+for path in pathlib.Path(sys.argv[1]).glob("*.json"):
+    diagnostics = engine.validate_template(path).diagnostics
+    found[path.stem] = [(d.rule_id, d.entity.logical_id if d.entity else "") for d in diagnostics]
+print(json.dumps(found))
+"""
+
+
+class NotMeasured(Exception):  # noqa: N818
+    """Why a tool could not be measured, in one line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One template. ``kind`` is the mutation, None for the unchanged and the harmless ones."""
+
+    name: str  # of the file, which begins with that of the unchanged one
+    template: Json
+    kind: str | None = None
+    indent: int = 1
+
+    @property
+    def unchanged(self) -> str:
+        return self.name.partition(".")[0]
+
+    @property
+    def harmless(self) -> bool:
+        return self.kind is None and self.name != self.unchanged
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    name: str
+    short: str
+    run: Callable[[Path], tuple[dict[str, Findings], float]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    tool: Tool
+    caught: dict[str, Findings]  # by case, only what is new
+    seconds: float
+
+
+def main() -> None:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "holdfast-detection"
+    parser = argparse.ArgumentParser(description="Who notices when a table loses its protection or its shape.")
+    parser.add_argument("--cache", type=Path, default=cache, help="where the other tools are installed")
+    parser.add_argument("--tables", type=int, default=2, help="mutants of each kind, 2 unless told")
+    parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.worker:
+        name, folder, out = arguments.worker
+        found = {"holdfast": _judge_all, "cdk-nag": _nag_all}[name](Path(folder))
+        Path(out).write_text(json.dumps({case: sorted(findings) for case, findings in found.items()}))
+        return
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        cases = _cases(_synthesize(work / "cdk.out"), arguments.tables)
+        templates = work / "templates"
+        templates.mkdir()
+        for case in cases:
+            (templates / f"{case.name}.json").write_text(json.dumps(case.template, indent=case.indent))
+        results, missing = _measure(arguments.cache, cases, templates)
+    print(_report(cases, results, missing, time.perf_counter() - began))
+
+
+# The templates
+
+
+def _synthesize(outdir: Path) -> dict[str, Json]:
+    _say("synthesizing")
+    environment = os.environ | {"CDK_OUTDIR": str(outdir), "CDK_CONTEXT_JSON": json.dumps({"env": "prod"})}
+    subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environment, check=True, capture_output=True)
+    return {p.name.split(".")[0]: json.loads(p.read_text()) for p in sorted(outdir.glob("*.template.json"))}
+
+
+def _cases(templates: dict[str, Json], most: int) -> list[Case]:
+    sys.path.append(str(ROOT / "tests"))
+    from mutants import MUTATIONS
+
+    cases = [Case(name=stack, template=template) for stack, template in templates.items()]
+    for n, kind in enumerate(MUTATIONS):
+        cases += _mutants(kind, templates, n, most)
+    for name, change in HARMLESS.items():
+        for stack, template in templates.items():
+            changed = change(pickle.loads(pickle.dumps(template)))
+            cases.append(Case(name=f"{stack}.{name}", template=changed, indent=8 if name == "formatted" else 1))
+    return cases
+
+
+def _mutants(kind: str, templates: dict[str, Json], first: int, most: int) -> list[Case]:
+    """The first table that ``kind`` applies to in each of ``most`` stacks; each kind begins at another stack."""
+    from mutants import MUTATIONS, tables
+
+    found: list[Case] = []
+    stacks = list(templates)
+    for stack in [*stacks[first % len(stacks) :], *stacks[: first % len(stacks)]]:
+        for table in tables(templates[stack]):
+            mutant = pickle.loads(pickle.dumps(templates[stack]))
+            if len(found) < most and MUTATIONS[kind](mutant, table):
+                found.append(Case(name=f"{stack}.{kind}", template=mutant, kind=kind))
+                break
+    return found
+
+
+def _reversed(value: Any) -> Any:
+    return {k: _reversed(v) for k, v in reversed(value.items())} if isinstance(value, dict) else value
+
+
+def _reordered(t: Json) -> Json:
+    t = _reversed(t)
+    for resource in t["Resources"].values():
+        for name in ("Tags", "AttributeDefinitions", "GlobalSecondaryIndexes"):
+            resource.get("Properties", {}).get(name, []).reverse()
+    return t
+
+
+def _unrelated(t: Json) -> Json:
+    """Two resources that are in order themselves."""
+    topic = next(i for i, r in t["Resources"].items() if r["Type"] == "AWS::SNS::Topic")
+    t["Resources"]["Setting"] = {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": "x"}}
+    t["Resources"]["Errors"] = {
+        "Type": "AWS::CloudWatch::Alarm",
+        "Properties": {
+            "Namespace": "AWS/Lambda",
+            "MetricName": "Errors",
+            "Statistic": "Sum",
+            "Period": 60,
+            "EvaluationPeriods": 1,
+            "Threshold": 1,
+            "ComparisonOperator": "GreaterThanOrEqualToThreshold",
+            "AlarmActions": [{"Ref": topic}],
+        },
+    }
+    return t
+
+
+def _metadata(t: Json) -> Json:
+    for name, resource in t["Resources"].items():
+        resource["Metadata"] = {"aws:cdk:path": f"somewhere/{name}"}
+    t["Resources"]["CDKMetadata"] = {
+        "Type": "AWS::CDK::Metadata",
+        "Properties": {
+            "Analytics": "v2:deflate64:H4sIAAAAAAAA/zPSMzQy0DNUTCwv1k1OydbNyUzSqw4uSUzO1nFOywOxagHyNhpdIgAAAA=="
+        },
+        "Condition": "CDKMetadataAvailable",
+    }
+    table = next(i for i, r in t["Resources"].items() if r["Type"] == "AWS::DynamoDB::Table")
+    outdated = {"Fn::Contains": [["1", "2", "3", "4", "5"], {"Ref": "BootstrapVersion"}]}
+    return t | {
+        "Description": "the same",
+        "Outputs": {"Name": {"Value": {"Ref": table}}},
+        "Parameters": {
+            "BootstrapVersion": {
+                "Type": "AWS::SSM::Parameter::Value<String>",
+                "Default": "/cdk-bootstrap/hnb659fds/version",
+            }
+        },
+        "Rules": {"CheckBootstrapVersion": {"Assertions": [{"Assert": {"Fn::Not": [outdated]}}]}},
+        "Conditions": {"CDKMetadataAvailable": {"Fn::Equals": [{"Ref": "AWS::Region"}, "us-east-1"]}},
+    }
+
+
+HARMLESS: dict[str, Callable[[Json], Json]] = {
+    "reordered": _reordered,
+    "formatted": lambda t: t,
+    "unrelated": _unrelated,
+    "metadata": _metadata,
+}
+
+
+# The tools: each takes a folder of templates and answers what it found in each, and how long that took
+
+
+def _measure(cache: Path, cases: list[Case], folder: Path) -> tuple[list[Result], list[str]]:
+    results: list[Result] = []
+    missing = ["the AWS Guard Rules Registry: on no package index; cfn-guard ran the rules of AWS Control Tower"]
+    for prepare in (_holdfast, _checkov, _cfn_lint, _validate, _guard, _nag):
+        try:
+            tool = prepare(cache)
+            _say(f"{tool.name}: {len(cases)} templates")
+            found, seconds = tool.run(folder)
+            if unread := {case.name for case in cases} - set(found):
+                raise NotMeasured(f"{tool.name}: says nothing about {len(unread)} templates, such as {min(unread)}")
+        except NotMeasured as reason:
+            missing.append(str(reason))
+            _say(f"not measured: {reason}")
+            continue
+        caught = {case.name: found[case.name] - found[case.unchanged] for case in cases}
+        results.append(Result(tool=tool, caught=caught, seconds=seconds))
+        for title, harmless in (("caught by", False), ("false alarms by", True)):
+            rules = {rule for case in cases if case.harmless is harmless for rule, _ in caught[case.name]}
+            _say(f"  {seconds:.0f} s, {title} {', '.join(sorted(rules)) or 'no rule'}")
+    return results, missing
+
+
+def _holdfast(_: Path) -> Tool:
+    return Tool(name=f"Holdfast {version('holdfast')}", short="Holdfast", run=lambda f: _worker("holdfast", f))
+
+
+def _nag(_: Path) -> Tool:
+    name = f"cdk-nag {version('cdk-nag')}: AwsSolutions, NIST 800-53 r5, HIPAA"
+    return Tool(name=name, short="cdk-nag", run=lambda f: _worker("cdk-nag", f))
+
+
+def _cfn_lint(_: Path) -> Tool:
+    def run(folder: Path) -> tuple[dict[str, Findings], float]:
+        command = [sys.executable, "-m", "cfnlint", "--include-checks", "I", "--format", "json", "--", "*.json"]
+        output, seconds = _run(command, folder, accept=range(1, 32))  # a bit for every severity that was found
+        found: dict[str, Findings] = {p.stem: set() for p in folder.glob("*.json")}
+        for match in _json(output, "cfn-lint"):
+            path = match["Location"]["Path"] or []
+            found[Path(match["Filename"]).stem].add((match["Rule"]["Id"], str(path[1]) if len(path) > 1 else ""))
+        return found, seconds
+
+    return Tool(name=f"cfn-lint {version('cfn-lint')}", short="cfn-lint", run=run)
+
+
+def _checkov(cache: Path) -> Tool:
+    program = _install(cache, CHECKOV) / "checkov"
+
+    def run(folder: Path) -> tuple[dict[str, Findings], float]:
+        options = ["--framework", "cloudformation", "--output", "json", "--compact", "--skip-download"]
+        output, seconds = _run([str(program), "--directory", ".", *options], folder, accept=(1,))
+        results = _json(output, "checkov")["results"]
+        found: dict[str, Findings] = {}
+        for check in (*results["passed_checks"], *results["failed_checks"]):
+            findings = found.setdefault(Path(check["file_path"]).stem, set())
+            if check["check_result"]["result"] == "FAILED":
+                findings.add((check["check_id"], check["resource"].rpartition(".")[2]))
+        for path in results["parsing_errors"]:
+            found.setdefault(Path(path).stem, set()).add(("unreadable", ""))
+        return found, seconds
+
+    return Tool(name=f"checkov {CHECKOV[1]}", short="checkov", run=run)
+
+
+def _validate(cache: Path) -> Tool:
+    python = _install(cache, VALIDATE) / "python"
+
+    def run(folder: Path) -> tuple[dict[str, Findings], float]:
+        output, seconds = _run([str(python), "-c", VALIDATE_SCRIPT, str(folder)], folder)
+        return {k: {(rule, i) for rule, i in v} for k, v in _json(output, VALIDATE[0]).items()}, seconds
+
+    return Tool(name=f"cloudformation-validate {VALIDATE[1]}, CDK's own engine", short="validate", run=run)
+
+
+def _guard(cache: Path) -> Tool:
+    unpacked = _install(cache, GUARD).parent / f"cfn-guard-{GUARD[1]}"
+    if not unpacked.exists():
+        archives = list(unpacked.parent.glob("lib/python*/site-packages/cdklabs/cdk_validator_cfnguard/_jsii/*.tgz"))
+        with tempfile.TemporaryDirectory(dir=unpacked.parent) as half, tarfile.open(archives[0]) as archive:
+            archive.extractall(half, filter="data")
+            (Path(half) / "package").rename(unpacked)
+    machine = {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
+    system = {"Linux": "ubuntu", "Darwin": "macos"}.get(platform.system(), platform.system())
+    program = unpacked / "bin" / system / machine / "cfn-guard"
+    if not program.exists():
+        raise NotMeasured(f"cfn-guard: {GUARD[0]} has no program for {platform.system()} on {machine}")
+    number = _run([str(program), "--version"], cache)[0].split()[-1]
+
+    def run(folder: Path) -> tuple[dict[str, Findings], float]:
+        rules = [f"--rules={unpacked / 'rules' / 'control-tower' / 'cfn-guard' / service}" for service in GUARD_RULES]
+        options = ["--structured", "--output-format=json", "--show-summary=none"]
+        output, seconds = _run([str(program), "validate", *rules, "--data=.", *options], folder, accept=(19,))
+        found: dict[str, Findings] = {}
+        for report in _json(output, "cfn-guard"):
+            failed = ((rule["Rule"]["name"], _paths(rule)) for rule in report["not_compliant"])
+            found[Path(report["name"]).stem] = {
+                (name, path.split("/")[2]) for name, paths in failed for path in paths if path.startswith("/Resources/")
+            }
+        return found, seconds
+
+    return Tool(name=f"cfn-guard {number}, AWS Control Tower's rules ({GUARD[1]})", short="cfn-guard", run=run)
+
+
+def _paths(value: Any) -> Iterator[str]:
+    match value:
+        case dict():
+            if isinstance(path := value.get("path"), str):
+                yield path
+            for inner in value.values():
+                yield from _paths(inner)
+        case list():
+            for inner in value:
+                yield from _paths(inner)
+
+
+def _install(cache: Path, package: tuple[str, str]) -> Path:
+    """The bin folder of an environment that holds exactly this, made on the first run."""
+    name, number = package
+    home = cache / f"{name}-{number}"
+    file = f"{name.replace('-', '_').replace('.', '_')}-{number}.dist-info"
+    if not (home / "bin" / "python").exists() or not list(home.glob(f"lib/python*/site-packages/{file}")):
+        _say(f"installing {name} {number}")
+        cache.mkdir(parents=True, exist_ok=True)
+        _run([sys.executable, "-m", "venv", "--clear", str(home)], cache)
+        # Of GUARD only two files are used, so it needs no second CDK.
+        alone = ["--no-deps"] if package == GUARD else []
+        pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        _run([*pip, *alone, f"{name}=={number}"], cache)
+    return home / "bin"
+
+
+def _run(command: list[str], cwd: Path, accept: Iterable[int] = ()) -> tuple[str, float]:
+    """What a command prints and how long it takes; 0 and ``accept`` are the exit codes of one that worked."""
+    began = time.perf_counter()
+    try:
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise NotMeasured(f"{Path(command[0]).name}: {error.strerror}") from None
+    seconds = time.perf_counter() - began
+    if done.returncode not in (0, *accept):
+        said = [line for line in done.stderr.splitlines() if line.strip()] or ["says nothing"]
+        shown = next((line for line in said if "rror" in line), said[-1])
+        raise NotMeasured(f"{' '.join(command[:4])} ended with {done.returncode}: {shown.strip()[:200]}")
+    return done.stdout, seconds
+
+
+def _json(text: str, name: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise NotMeasured(f"{name}: printed no JSON but {text[:80]!r}") from None
+
+
+# Holdfast and cdk-nag run in a process of their own, too: their start-up counts like everybody's
+
+
+def _worker(name: str, folder: Path) -> tuple[dict[str, Findings], float]:
+    out = folder.parent / f"{name}.json"
+    _, seconds = _run([sys.executable, str(Path(__file__)), "--worker", name, str(folder), str(out)], ROOT)
+    return {k: {(rule, i) for rule, i in v} for k, v in json.loads(out.read_text()).items()}, seconds
+
+
+def _judge_all(folder: Path) -> dict[str, Findings]:
+    from datetime import date
+
+    from holdfast import Environment, placements
+    from holdfast.rules import judge
+    from holdfast.rules.base import Outcome
+    from holdfast.template import StackSeen
+    from stacks import CATALOG
+
+    places = {p.id: p for p in placements(CATALOG, [Environment.PROD])}
+    found: dict[str, Findings] = {}
+    for path in folder.glob("*.json"):
+        placed = places[path.stem.partition(".")[0]]
+        template = json.loads(path.read_text())
+        seen = StackSeen(id=placed.id, where=path.name, template=template, region=placed.region, protected=True)
+        findings = judge([placed.stack], [seen], [placed.env], today=date.today())
+        reported = [f for f in findings if f.outcome in (Outcome.FAIL, Outcome.UNKNOWN)]
+        found[path.stem] = {(f.rule.id, f.where.partition("#")[2] or str(f.table)) for f in reported}
+    return found
+
+
+def _nag_all(folder: Path) -> dict[str, Findings]:
+    import holdfast.cdk  # noqa: F401, I001  # first: it chooses the Node that aws_cdk starts
+    import aws_cdk as cdk
+    from aws_cdk.cloudformation_include import CfnInclude
+    from cdk_nag import AwsSolutionsChecks, HIPAASecurityChecks, NIST80053R5Checks
+
+    outdir = folder.parent / "nag"
+    context = {"@aws-cdk/core:failSynthOnValidationErrors": False}
+    app = cdk.App(context=context, outdir=str(outdir), builtin_cloud_formation_validation=False)
+    found: dict[str, Findings] = {}
+    stacks: dict[str, str] = {}
+    for n, path in enumerate(sorted(folder.glob("*.json"))):
+        found[path.stem] = set()
+        stacks[f"S{n}"] = path.stem
+        try:
+            CfnInclude(cdk.Stack(app, f"S{n}"), "Template", template_file=str(path))
+        except RuntimeError:
+            app.node.try_remove_child(f"S{n}")
+            found[path.stem].add(("refused by CfnInclude", ""))
+    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app), NIST80053R5Checks(app), HIPAASecurityChecks(app))
+    app.synth()
+    for report in json.loads((outdir / "validation-report.json").read_text())["pluginReports"]:
+        for violation in report["violations"]:
+            for construct in violation["violatingConstructs"]:
+                stack, *_, logical_id = construct["constructPath"].split("/")
+                found[stacks[stack]].add((violation["ruleName"], logical_id))
+    return found
+
+
+# What is printed
+
+
+def _report(cases: list[Case], results: list[Result], missing: list[str], seconds: float) -> str:
+    from holdfast.text import columns
+
+    mutants = [case for case in cases if case.kind]
+    harmless = [case for case in cases if case.harmless]
+    kinds = list(dict.fromkeys(case.kind for case in mutants if case.kind))
+    stacks = len({case.unchanged for case in cases})
+    rows = [("tool and version", "mutants caught", "false alarms", "seconds per template")]
+    for result in results:
+        caught, alarms = ([c for c in of if result.caught[c.name]] for of in (mutants, harmless))
+        each = result.seconds / len(cases)
+        rows.append(
+            (result.tool.name, f"{len(caught)} / {len(mutants)}", f"{len(alarms)} / {len(harmless)}", f"{each:.3f}")
+        )
+
+    def cell(result: Result, kind: str) -> str:
+        tried = [case for case in mutants if case.kind == kind]
+        caught = sum(bool(result.caught[case.name]) for case in tried)
+        return f"{caught}/{len(tried)}" if caught else "-"
+
+    by_kind = [("mutation", *(result.tool.short for result in results))]
+    by_kind += [(kind, *(cell(result, kind) for result in results)) for kind in kinds]
+    return "\n".join(
+        [
+            f"{len(cases)} templates of {stacks} prod stacks: {stacks} unchanged, {len(mutants)} mutants of "
+            f"{len(kinds)} kinds, {len(harmless)} harmless changes; {seconds:.0f} s in all",
+            "",
+            columns(by_kind),
+            "",
+            columns(rows),
+            "",
+            *(f"not measured: {reason}" for reason in missing),
+        ]
+    )
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
