@@ -170,6 +170,7 @@ def miyabi(templates: dict[str, Json]) -> tuple[Placed, Json]:
         ("AWS::SNS::TopicPolicy", {"PolicyDocument": {"Statement": []}}, "HF303"),
         ("AWS::SQS::Queue", {"SqsManagedSseEnabled": False}, "HF304"),
         ("AWS::SQS::QueuePolicy", {"PolicyDocument": {"Statement": []}}, "HF305"),
+        ("AWS::SQS::QueuePolicy", {"PolicyDocument": {"Statement": [{"Effect": "Allow", "Principal": "*"}]}}, "HF305"),
         ("AWS::Lambda::EventSourceMapping", {"DestinationConfig": None}, "HF306"),
         ("AWS::Lambda::EventSourceMapping", {"MaximumRetryAttempts": -1}, "HF306"),
         ("AWS::Lambda::EventSourceMapping", {"FunctionResponseTypes": None}, "HF306"),

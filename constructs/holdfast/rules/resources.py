@@ -52,6 +52,11 @@ def tls_only(stack: StackSeen, resource: Resource) -> Verdict:
     return fail("the policy does not refuse plain HTTP")
 
 
+def closed_and_tls_only(stack: StackSeen, resource: Resource) -> Verdict:
+    closed = policy_closed(stack, resource)
+    return tls_only(stack, resource) if closed == PASS else closed
+
+
 def mapping_bounded(stack: StackSeen, resource: Resource) -> Verdict:
     get, p = stack.resolver.get, resource.get("Properties", {})
     problems = []
@@ -124,11 +129,12 @@ RULES_BY_TYPE: tuple[tuple[str, Rule, Check], ...] = (
         Rule(
             id="HF305",
             title="Queues refuse plain HTTP and strangers",
-            why="Without a statement that denies it, messages may travel unencrypted.",
+            why="Without a statement that denies it, messages may travel unencrypted; an open principal lets anybody read or "
+            "write them.",
             fix="Deny sqs:* where aws:SecureTransport is false, as enforce_ssl=True does on the queue of {stack}.",
             severity=Severity.MEDIUM,
         ),
-        tls_only,
+        closed_and_tls_only,
     ),
     (
         "AWS::Lambda::EventSourceMapping",
