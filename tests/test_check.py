@@ -19,8 +19,9 @@ import jsonschema
 import pytest
 import yaml
 from conftest import ROOT, Json
+from declare import stack, table
 
-from holdfast import Data, DeclarationError, Durable, Environment, Guard, Stack, Table, Waiver, catalog, key
+from holdfast import Data, DeclarationError, Environment, Guard, Stack, Waiver, catalog
 from holdfast.cli import main
 from holdfast.rules import RULES, check_waivers, expiring
 from holdfast.rules.schema import lint
@@ -226,17 +227,12 @@ def test_bad_arguments_are_one_line_and_exit_2(
 # Waivers
 
 
-def table(*waivers: Waiver, **changes: Any) -> Table:
-    declared: Json = {"name": "orders-{env}", "purpose": "", "key": key("id"), "lifetime": Durable()}
-    return Table(**(declared | {"data": Data.OPERATIONAL, "waivers": waivers} | changes))
-
-
 def waiver(rule: str = "HF001", days: int = 90) -> Waiver:
     return Waiver(rule=rule, reason="moves next month", owner="ops", expires=TODAY + timedelta(days=days))
 
 
-def shop(*tables: Table) -> Stack:
-    return Stack(id="Shop-{env}", system="shop", owner="shop", tables=tables, environments=(Environment.PROD,))
+def shop(*waivers: Waiver, **changes: Any) -> Stack:
+    return stack(table(waivers=waivers, **changes), environments=(Environment.PROD,))
 
 
 @pytest.fixture
@@ -244,11 +240,11 @@ def waived(outdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any
     """Runs `holdfast check` on LeadTracking without deletion protection, its declaration waiving what it is told."""
 
     def prepare(*waivers: Waiver, data: Data = Data.OPERATIONAL) -> Path:
-        (stack,) = [s for s in CATALOG if s.id == "LeadTrackingStack"]
-        (declared,) = stack.tables
+        (leads,) = [s for s in CATALOG if s.id == "LeadTrackingStack"]
+        (declared,) = leads.tables
         module = ModuleType("stacks")
-        stack = replace(stack, tables=(replace(declared, waivers=waivers, data=data),))
-        module.CATALOG = catalog(stack)  # type: ignore[attr-defined]
+        leads = replace(leads, tables=(replace(declared, waivers=waivers, data=data),))
+        module.CATALOG = catalog(leads)  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "stacks", module)
         template = json.loads((outdir / "LeadTrackingStack-prod.template.json").read_text())
         (resource,) = [r for r in template["Resources"].values() if r["Type"] == "AWS::DynamoDB::Table"]
@@ -283,7 +279,7 @@ def test_a_waiver_about_to_end_warns(waived: Any, capsys: pytest.CaptureFixture[
     code, _, err = run(capsys, "check", str(waived(waiver(days=30))))
     assert code == 0
     assert "warning: the waiver of HF001 on LeadTracking-v2-{region} ends in 30 days (ops)" in err
-    assert not list(expiring([shop(table(waiver(days=31)))], TODAY))
+    assert not list(expiring([shop(waiver(days=31))], TODAY))
 
 
 def test_nobody_waives_what_protects_personal_data(waived: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -293,17 +289,17 @@ def test_nobody_waives_what_protects_personal_data(waived: Any, capsys: pytest.C
     assert "HF001 cannot be waived for personal durable data in prod; fix what it finds" in err
     for rule in ("HF001", "HF002", "HF003", "HF007", "HF012"):
         with pytest.raises(DeclarationError, match="cannot be waived"):
-            check_waivers([shop(table(waiver(rule), data=Data.PERSONAL))])
-    check_waivers([shop(table(waiver("HF004"), data=Data.PERSONAL))])
+            check_waivers([shop(waiver(rule), data=Data.PERSONAL)])
+    check_waivers([shop(waiver("HF004"), data=Data.PERSONAL)])
 
 
 def test_waivers_that_cannot_be_written() -> None:
     with pytest.raises(DeclarationError, match=r"table orders-\{env\}: its waiver of HF205 never ends; give expires="):
-        table(Waiver(rule="HF205", reason="r", owner="o"))
+        shop(Waiver(rule="HF205", reason="r", owner="o"))
     with pytest.raises(DeclarationError, match="needs a reason and an owner"):
-        table(replace(waiver(), reason=""))
+        shop(replace(waiver(), reason=""))
     with pytest.raises(DeclarationError, match="waiver of unknown rule HF000"):
-        check_waivers([shop(table(waiver("HF000")))])
+        check_waivers([shop(waiver("HF000"))])
 
 
 def test_waivers_are_listed(waived: Any, capsys: pytest.CaptureFixture[str]) -> None:

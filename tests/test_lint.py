@@ -8,10 +8,10 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
+from declare import stack, table
 
 from holdfast import (
     Assumed,
-    Data,
     DeclarationError,
     Durable,
     Entity,
@@ -24,7 +24,6 @@ from holdfast import (
     Relation,
     Stack,
     Stream,
-    Table,
     Transient,
     View,
     gsi,
@@ -220,21 +219,6 @@ def test_details_name_what_is_wrong() -> None:
 
 
 # One declaration that triggers each rule, and one that does not -------------------------------------------------------
-
-
-def table(**changes: Any) -> Table:
-    declared: dict[str, Any] = {
-        "name": "orders-{env}",
-        "purpose": "What was ordered.",
-        "key": key("id"),
-        "lifetime": Durable(),
-        "data": Data.OPERATIONAL,
-    }
-    return Table(**(declared | changes))
-
-
-def stack(*tables: Table, **changes: Any) -> Stack:
-    return Stack(**({"id": "Shop-{env}", "system": "shop", "owner": "shop-team", "tables": tables} | changes))
 
 
 def orders(*attributes: str, keys: dict[str, str] | None = None, **changes: Any) -> Entity:

@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from declare import stack, table
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import (
     Access,
     Attribute,
-    Data,
     DeclarationError,
     Durable,
     Entity,
@@ -21,7 +21,6 @@ from holdfast import (
     Guard,
     Item,
     Pattern,
-    Stack,
     State,
     Table,
     Transient,
@@ -33,21 +32,6 @@ from holdfast import (
 )
 from holdfast.catalog import environments_named
 from holdfast.model import construct_id, illegal_name
-
-
-def table(**changes: Any) -> Table:
-    declared: dict[str, Any] = {
-        "name": "orders-{env}",
-        "purpose": "What was ordered.",
-        "key": key("id"),
-        "lifetime": Durable(),
-        "data": Data.OPERATIONAL,
-    }
-    return Table(**(declared | changes))
-
-
-def stack(*tables: Table, **changes: Any) -> Stack:
-    return Stack(**({"id": "Shop-{env}", "system": "shop", "owner": "shop-team", "tables": tables} | changes))
 
 
 @pytest.mark.parametrize(
