@@ -55,7 +55,9 @@ engine = CompositeEngine()
 found = {}
 for path in pathlib.Path(sys.argv[1]).glob("*.json"):
     diagnostics = engine.validate_template(path).diagnostics
-    found[path.stem] = [(d.rule_id, d.entity.logical_id if d.entity else "") for d in diagnostics]
+    # I4010 is about all resources at once, and given to whichever stands first.
+    named = lambda d: d.entity.logical_id if d.entity and d.rule_id != "I4010" else ""
+    found[path.stem] = [(d.rule_id, named(d)) for d in diagnostics]
 print(json.dumps(found))
 """
 
@@ -174,7 +176,10 @@ def _reordered(t: Json) -> Json:
 def _unrelated(t: Json) -> Json:
     """Two resources that are in order themselves."""
     topic = next(i for i, r in t["Resources"].items() if r["Type"] == "AWS::SNS::Topic")
-    t["Resources"]["Setting"] = {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": "x"}}
+    t["Resources"]["Setting"] = {
+        "Type": "AWS::SSM::Parameter",
+        "Properties": {"Type": "String", "Value": "x", "Tags": {"Owner": "somebody"}},
+    }
     t["Resources"]["Errors"] = {
         "Type": "AWS::CloudWatch::Alarm",
         "Properties": {
@@ -186,6 +191,7 @@ def _unrelated(t: Json) -> Json:
             "Threshold": 1,
             "ComparisonOperator": "GreaterThanOrEqualToThreshold",
             "AlarmActions": [{"Ref": topic}],
+            "Tags": [{"Key": "Owner", "Value": "somebody"}],
         },
     }
     return t
@@ -196,9 +202,7 @@ def _metadata(t: Json) -> Json:
         resource["Metadata"] = {"aws:cdk:path": f"somewhere/{name}"}
     t["Resources"]["CDKMetadata"] = {
         "Type": "AWS::CDK::Metadata",
-        "Properties": {
-            "Analytics": "v2:deflate64:H4sIAAAAAAAA/zPSMzQy0DNUTCwv1k1OydbNyUzSqw4uSUzO1nFOywOxagHyNhpdIgAAAA=="
-        },
+        "Properties": {"Analytics": "v2:deflate64:H4sIAAAAAAAA/zPSMzQy0DNUTCwv1k1OydbNyUzSqw4u"},
         "Condition": "CDKMetadataAvailable",
     }
     table = next(i for i, r in t["Resources"].items() if r["Type"] == "AWS::DynamoDB::Table")
@@ -261,8 +265,9 @@ def _nag(_: Path) -> Tool:
 
 def _cfn_lint(_: Path) -> Tool:
     def run(folder: Path) -> tuple[dict[str, Findings], float]:
-        command = [sys.executable, "-m", "cfnlint", "--include-checks", "I", "--format", "json", "--", "*.json"]
-        output, seconds = _run(command, folder, accept=range(1, 32))  # a bit for every severity that was found
+        program = Path(sys.executable).parent / "cfn-lint"
+        command = [str(program), "--include-checks", "I", "--format", "json", "--", "*.json"]
+        output, seconds = _run(command, folder, accept=range(2, 16))  # a bit for every severity that was found
         found: dict[str, Findings] = {p.stem: set() for p in folder.glob("*.json")}
         for match in _json(output, "cfn-lint"):
             path = match["Location"]["Path"] or []
@@ -421,11 +426,12 @@ def _nag_all(folder: Path) -> dict[str, Findings]:
     app = cdk.App(context=context, outdir=str(outdir), builtin_cloud_formation_validation=False)
     found: dict[str, Findings] = {}
     stacks: dict[str, str] = {}
+    bare = cdk.DefaultStackSynthesizer(generate_bootstrap_version_rule=False)  # the harmless change brings its own
     for n, path in enumerate(sorted(folder.glob("*.json"))):
         found[path.stem] = set()
         stacks[f"S{n}"] = path.stem
         try:
-            CfnInclude(cdk.Stack(app, f"S{n}"), "Template", template_file=str(path))
+            CfnInclude(cdk.Stack(app, f"S{n}", synthesizer=bare), "Template", template_file=str(path))
         except RuntimeError:
             app.node.try_remove_child(f"S{n}")
             found[path.stem].add(("refused by CfnInclude", ""))

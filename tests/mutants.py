@@ -353,6 +353,26 @@ def alarm_of_an_index_removed(t: Json, i: str) -> bool:
     return any(_no_alarm(f"{index['IndexName']}/throttles")(t, i) for index in _indexes(t, i)[:1])
 
 
+def _alarm_change(change: Callable[[Json], object]) -> Mutation:
+    def mutate(t: Json, i: str) -> bool:
+        alarm = _alarm(t, i, "system-errors")
+        if alarm is None:
+            return False
+        change(t["Resources"][alarm]["Properties"])
+        return True
+
+    return mutate
+
+
+ALARM_CHANGES: dict[str, Callable[[Json], object]] = {
+    "alarm_without_actions": lambda p: p.pop("AlarmActions"),
+    "alarm_actions_disabled": lambda p: p.update(ActionsEnabled=False),
+    "alarm_threshold_raised": lambda p: p.update(Threshold=100),
+    "alarm_expression_changed": lambda p: p["Metrics"][-1].update(Expression="0"),
+}
+MUTATIONS |= {name: _alarm_change(change) for name, change in ALARM_CHANGES.items()}
+
+
 @_mutation
 def alarm_on_a_metric_that_is_not_there(t: Json, i: str) -> bool:
     alarm = _alarm(t, i, "throttles")

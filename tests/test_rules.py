@@ -193,6 +193,23 @@ def test_what_stands_beside_the_tables(kind: str, properties: Json, rule: str, t
     assert {f.rule.id for f in judged(placed, template) if f.outcome is Outcome.FAIL} >= {rule}
 
 
+@pytest.mark.parametrize("name", ["failures", "behind"])
+@pytest.mark.parametrize("change", ["removed", "silenced", "raised"])
+def test_alarms_of_a_stream_consumer(name: str, change: str, templates: dict[str, Json]) -> None:
+    placed, template = miyabi(templates)
+    alarms = {r["Properties"].get("AlarmName", ""): i for i, r in template["Resources"].items() if "Properties" in r}
+    (alarm,) = [i for n, i in alarms.items() if n.endswith(f"processor-production/{name}")]
+    match change:
+        case "removed":
+            del template["Resources"][alarm]
+        case "silenced":
+            template["Resources"][alarm]["Properties"]["AlarmActions"] = []
+        case _:
+            template["Resources"][alarm]["Properties"]["Threshold"] = 10**9
+    found = {(f.rule.id, f.table) for f in judged(placed, template) if f.outcome is Outcome.FAIL}
+    assert found == {("HF311", "miyabi-lambda-data-production")}
+
+
 def test_a_key_without_a_table_is_judged_too(templates: dict[str, Json]) -> None:
     (placed,) = [p for p in PLACES if p.id == "RCSubscription-prod-Storage"]
     template = copy.deepcopy(templates[placed.id])
@@ -337,11 +354,11 @@ def test_ids_are_unique_sorted_and_never_dropped() -> None:
     assert ids == [
         *(f"HF0{n:02}" for n in range(1, 15)),
         *(f"HF1{n:02}" for n in range(1, 9)),
-        *(f"HF2{n:02}" for n in range(1, 8)),
-        *(f"HF3{n:02}" for n in range(1, 11)),
+        *(f"HF2{n:02}" for n in range(1, 10)),
+        *(f"HF3{n:02}" for n in range(1, 12)),
         *(f"HF4{n:02}" for n in range(1, 16)),
     ]
-    assert len(TABLE_RULES) == 13 + 8 + 1
+    assert len(TABLE_RULES) == 13 + 8 + 3
 
 
 def test_every_rule_says_what_why_and_how() -> None:

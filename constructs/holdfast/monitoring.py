@@ -143,6 +143,10 @@ def table_alarms(table: Table, name: str) -> Iterator[Alarm]:
     )
 
 
+def failure_queue(processor: str) -> str:
+    return f"{processor}-failures"
+
+
 def processor_alarms(name: str, queue: str) -> Iterator[Alarm]:
     """What goes wrong with a stream processor called ``name`` whose failures go to ``queue``."""
     yield Alarm(

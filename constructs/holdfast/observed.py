@@ -60,6 +60,7 @@ class Observed:
     tags: Mapping[str, str | Unknown] | Unknown
     stream: str | Unknown | None
     watched: frozenset[tuple[str | None, str]] | Unknown = field(default=frozenset())
+    alarms: Mapping[str, Mapping[str, Any]] | Unknown = field(default_factory=dict)  # properties by alarm name
 
     @property
     def guards(self) -> Guard:

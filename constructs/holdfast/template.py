@@ -93,7 +93,8 @@ def _observe(stack: StackSeen, logical_id: str, resource: Mapping[str, Any]) -> 
         encryption=_encryption(stack, get(p, "SSESpecification", {})),
         tags=_tags(get(p, "Tags", [])),
         stream=get(get(p, "StreamSpecification", {}), "StreamViewType"),
-        watched=_watched(name, logical_id, stack.alarm_metrics),
+        watched=_watched(name, stack.alarm_metrics),
+        alarms=_alarms(name, stack),
     )
 
 
@@ -117,6 +118,7 @@ def _unreadable(stack: StackSeen, logical_id: str, kind: str, why: Unknown) -> O
         tags=why,
         stream=why,
         watched=why,
+        alarms=why,
     )
 
 
@@ -161,9 +163,16 @@ def observe_key(stack: StackSeen, logical_id: str) -> ObservedKey | Unknown:
     )
 
 
-def _watched(
-    name: str | Unknown, logical_id: str, metrics: list[AlarmMetric]
-) -> frozenset[tuple[str | None, str]] | Unknown:
+def _alarms(name: str | Unknown, stack: StackSeen) -> Mapping[str, Mapping[str, Any]] | Unknown:
+    """The alarms that read a metric of a table, by their names."""
+    if isinstance(name, Unknown):
+        return Unknown("alarms are matched by the table's name, which cannot be read")
+    own = dict.fromkeys(m.where.rpartition("#")[2] for m in stack.alarm_metrics if m.table == name)
+    found = [stack.resolver.value(stack.template["Resources"][i]["Properties"]) for i in own]
+    return {str(p.get("AlarmName")): p for p in found}
+
+
+def _watched(name: str | Unknown, metrics: list[AlarmMetric]) -> frozenset[tuple[str | None, str]] | Unknown:
     if isinstance(name, Unknown):
         return Unknown("alarms are matched by the table's name, which cannot be read")
     # How often an operation was called says nothing about how long it took.

@@ -18,7 +18,7 @@ from holdfast.cdk.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.cdk.monitoring import add_alarms
 from holdfast.cdk.table import GuardedTable
 from holdfast.model import Access, Processor, Tier, construct_id
-from holdfast.monitoring import processor_alarms
+from holdfast.monitoring import failure_queue, processor_alarms
 
 BATCH_SIZE = 100
 MAX_RETRIES = 3
@@ -42,7 +42,7 @@ class StreamProcessor(Construct):
         super().__init__(scope, construct_id(processor.name))
         name = placed.fill(processor.name)
         retained = cdk.RemovalPolicy.RETAIN if placed.env.tier is Tier.PROD else cdk.RemovalPolicy.DESTROY
-        queue_name = f"{name}-failures"
+        queue_name = failure_queue(name)
         failures = sqs.Queue(
             self,
             "Failures",

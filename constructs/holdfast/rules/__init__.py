@@ -15,7 +15,7 @@ from holdfast.rules.base import Finding, Rule, Source, Subject, Verdict, fail, g
 from holdfast.rules.waivers import waived
 from holdfast.template import StackSeen, observe, observe_key
 
-TABLE_RULES: tuple[Rule, ...] = (*protection.RULES, *shape.RULES, estate.ALARMS)
+TABLE_RULES: tuple[Rule, ...] = (*protection.RULES, *shape.RULES, estate.ALARMS, estate.SOUNDING, estate.THRESHOLDS)
 RULES: tuple[Rule, ...] = tuple(
     sorted((*protection.RULES, *shape.RULES, *estate.RULES, *resources.RULES, *schema.RULES), key=lambda r: r.id)
 )
@@ -120,8 +120,9 @@ def _stack(placed: Placed, stack: StackSeen, tables: list[Observed]) -> Iterator
         for logical_id, resource in stack.resources(kind):
             yield finding(rule, guarded(check, stack, resource), placed, None, stack.at(logical_id))
     for processor in placed.stack.processors:
-        verdict = guarded(resources.consumed, stack, placed, processor)
-        yield finding(resources.CONSUMER, verdict, placed, names.get(placed.fill(processor.table)), stack.where)
+        table = names.get(placed.fill(processor.table))
+        for rule, ask in ((resources.CONSUMER, resources.consumed), (resources.WATCHED, resources.watched)):
+            yield finding(rule, guarded(ask, stack, placed, processor), placed, table, stack.where)
 
 
 def _stranger(stack: StackSeen, seen: Observed, placed: Placed | None) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.intrinsics import Unknown
 from holdfast.model import Guard, Tier
-from holdfast.monitoring import PUBLISHED
+from holdfast.monitoring import PUBLISHED, table_alarms
 from holdfast.observed import wanted
 from holdfast.rules.base import EXEMPT, PASS, Rule, Severity, Subject, Verdict, fail, unknown
 from holdfast.template import AlarmMetric
@@ -74,6 +74,50 @@ ALARMS = Rule(
     severity=Severity.MEDIUM,
     check=alarms,
 )
+
+
+def sounding(s: Subject) -> Verdict:
+    if Guard.ALARMS not in s.required:
+        return EXEMPT
+    if isinstance(s.seen.alarms, Unknown):
+        return unknown(f"alarms cannot be read: {s.seen.alarms.reason}")
+    mute = [
+        n for n, p in s.seen.alarms.items() if not p.get("AlarmActions") or p.get("ActionsEnabled", True) is not True
+    ]
+    return fail(f"nobody hears {', '.join(sorted(mute))}") if mute else PASS
+
+
+def as_declared(s: Subject) -> Verdict:
+    if Guard.ALARMS not in s.required:
+        return EXEMPT
+    if isinstance(s.seen.alarms, Unknown):
+        return unknown(f"alarms cannot be read: {s.seen.alarms.reason}")
+    changed = []
+    for alarm in table_alarms(s.table, s.placed.fill(s.table.name)):
+        want = alarm.properties("", {})
+        seen = s.seen.alarms.get(alarm.name, want)  # a missing alarm is another rule's finding
+        changed += [f"{name} of {alarm.name}" for name in JUDGED if seen.get(name) != want[name]]
+    return fail(f"not as declared: {', '.join(changed)}") if changed else PASS
+
+
+# What decides whether an alarm goes off.
+JUDGED = ("ComparisonOperator", "EvaluationPeriods", "Metrics", "Threshold", "TreatMissingData")
+SOUNDING = Rule(
+    id="HF208",
+    title="Alarms tell somebody",
+    why="An alarm without actions, or with actions disabled, turns red in a console that nobody looks at.",
+    fix="Restore AlarmActions of the alarms of {table}: the topic of {stack}.",
+    severity=Severity.MEDIUM,
+    check=sounding,
+)
+THRESHOLDS = Rule(
+    id="HF209",
+    title="Alarms go off when they should",
+    why="A threshold that is raised, or a metric that is swapped, silences an alarm as surely as its removal, and looks better.",
+    fix="Restore the alarms of {table} as holdfast.monitoring.table_alarms makes them; change them there if that is meant.",
+    severity=Severity.MEDIUM,
+    check=as_declared,
+)
 DEAF = Rule(
     id="HF206",
     title="Alarms read metrics that exist",
@@ -102,4 +146,4 @@ def terminable(tier: Tier, protected: bool | None) -> Verdict:
     return PASS if protected else fail("termination protection is off")
 
 
-RULES = (TERMINATION, ABSENT, UNDECLARED, GLOBAL, TWICE, ALARMS, DEAF, NAMELESS)
+RULES = (TERMINATION, ABSENT, UNDECLARED, GLOBAL, TWICE, ALARMS, DEAF, NAMELESS, SOUNDING, THRESHOLDS)

@@ -8,6 +8,7 @@ from typing import Any
 from holdfast.catalog import Placed
 from holdfast.intrinsics import Reference, Unknown
 from holdfast.model import Processor
+from holdfast.monitoring import failure_queue, processor_alarms
 from holdfast.rules.base import EXEMPT, PASS, Rule, Severity, Verdict, fail, unknown
 from holdfast.rules.protection import open_statements
 from holdfast.template import StackSeen
@@ -214,4 +215,27 @@ def consumed(stack: StackSeen, placed: Placed, processor: Processor) -> Verdict:
     return fail(f"its stream is not mapped to {placed.fill(processor.name)}")
 
 
-RULES = (*dict.fromkeys(rule for _, rule, _ in RULES_BY_TYPE), CONSUMER)
+def watched(stack: StackSeen, placed: Placed, processor: Processor) -> Verdict:
+    """Whether the alarms of a declared stream consumer are there, as declared, and heard."""
+    seen = {}
+    for _, resource in stack.resources("AWS::CloudWatch::Alarm"):
+        p = stack.resolver.value(resource.get("Properties", {}))
+        seen[p.get("AlarmName")] = p
+    name = placed.fill(processor.name)
+    for alarm in processor_alarms(name, failure_queue(name)):
+        want, found = alarm.properties("", {}), seen.get(alarm.name)
+        if found is None:
+            return fail(f"there is no alarm {alarm.name}")
+        if any(found.get(n) != want[n] for n in ("Threshold", "Metrics")) or not found.get("AlarmActions"):
+            return fail(f"alarm {alarm.name} is not as declared, or tells nobody")
+    return PASS
+
+
+WATCHED = Rule(
+    id="HF311",
+    title="Stream consumers are watched",
+    why="A consumer that falls behind loses changes after a day; what it gave up on waits in a queue that nobody reads.",
+    fix="Restore the alarms of the stream consumer of {table} as holdfast.monitoring.processor_alarms makes them.",
+    severity=Severity.MEDIUM,
+)
+RULES = (*dict.fromkeys(rule for _, rule, _ in RULES_BY_TYPE), CONSUMER, WATCHED)
