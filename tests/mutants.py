@@ -314,6 +314,21 @@ def stream_added(t: Json, i: str) -> bool:
 
 
 @_mutation
+def resource_policy_added(t: Json, i: str) -> bool:
+    statement = {"Effect": "Allow", "Principal": "*", "Action": "dynamodb:*", "Resource": "*"}
+    _properties(t, i)["ResourcePolicy"] = {"PolicyDocument": {"Statement": [statement]}}
+    return True
+
+
+@_mutation
+def local_index_added(t: Json, i: str) -> bool:
+    key = [_properties(t, i)["KeySchema"][0], {"AttributeName": "other", "KeyType": "RANGE"}]
+    index = {"IndexName": "local", "KeySchema": key, "Projection": {"ProjectionType": "ALL"}}
+    _properties(t, i)["LocalSecondaryIndexes"] = [index]
+    return True
+
+
+@_mutation
 def table_renamed(t: Json, i: str) -> bool:
     _properties(t, i)["TableName"] += "-v2"
     return True

@@ -353,12 +353,12 @@ def test_ids_are_unique_sorted_and_never_dropped() -> None:
     assert ids == sorted(set(ids))
     assert ids == [
         *(f"HF0{n:02}" for n in range(1, 15)),
-        *(f"HF1{n:02}" for n in range(1, 9)),
+        *(f"HF1{n:02}" for n in range(1, 10)),
         *(f"HF2{n:02}" for n in range(1, 10)),
         *(f"HF3{n:02}" for n in range(1, 12)),
         *(f"HF4{n:02}" for n in range(1, 16)),
     ]
-    assert len(TABLE_RULES) == 13 + 8 + 3
+    assert len(TABLE_RULES) == 13 + 9 + 3
 
 
 def test_every_rule_says_what_why_and_how() -> None:

@@ -61,6 +61,7 @@ class Observed:
     stream: str | Unknown | None
     watched: frozenset[tuple[str | None, str]] | Unknown = field(default=frozenset())
     alarms: Mapping[str, Mapping[str, Any]] | Unknown = field(default_factory=dict)  # properties by alarm name
+    extras: frozenset[str] | Unknown = field(default=frozenset())  # settings that no declaration can ask for
 
     @property
     def guards(self) -> Guard:

@@ -13,6 +13,23 @@ from holdfast.observed import GLOBAL_TABLE, TABLE, Observed, ObservedKey, Source
 
 ALARM = "AWS::CloudWatch::Alarm"
 INDEX = "GlobalSecondaryIndexName"
+# The properties of a table that follow from its declaration; the capacity only says what the billing mode means.
+DECLARABLE = frozenset(
+    {
+        "AttributeDefinitions",
+        "BillingMode",
+        "DeletionProtectionEnabled",
+        "GlobalSecondaryIndexes",
+        "KeySchema",
+        "PointInTimeRecoverySpecification",
+        "ProvisionedThroughput",
+        "SSESpecification",
+        "StreamSpecification",
+        "TableName",
+        "Tags",
+        "TimeToLiveSpecification",
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +112,7 @@ def _observe(stack: StackSeen, logical_id: str, resource: Mapping[str, Any]) -> 
         stream=get(get(p, "StreamSpecification", {}), "StreamViewType"),
         watched=_watched(name, stack.alarm_metrics),
         alarms=_alarms(name, stack),
+        extras=frozenset(_dict(p)) - DECLARABLE,
     )
 
 
@@ -119,6 +137,7 @@ def _unreadable(stack: StackSeen, logical_id: str, kind: str, why: Unknown) -> O
         stream=why,
         watched=why,
         alarms=why,
+        extras=why,
     )
 
 

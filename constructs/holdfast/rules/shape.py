@@ -84,6 +84,12 @@ def stream(s: Subject) -> Verdict:
     )
 
 
+def extras(s: Subject) -> Verdict:
+    if isinstance(s.seen.extras, Unknown):
+        return unknown(f"settings cannot be read: {s.seen.extras.reason}")
+    return fail(f"undeclared: {', '.join(sorted(s.seen.extras))}") if s.seen.extras else PASS
+
+
 def _key(key: Key) -> str:
     return " + ".join(f"{a.name}:{a.kind.value}" for a in key.attributes)
 
@@ -153,5 +159,14 @@ RULES = (
         fix="Restore StreamSpecification of {table} as declared in stacks/.",
         severity=Severity.HIGH,
         check=stream,
+    ),
+    Rule(
+        id="HF109",
+        title="No setting is undeclared",
+        why="A resource policy can open a table to strangers, a local index can never be removed again, a Kinesis stream copies "
+        "every item elsewhere: none of these can be declared, so none of them is meant.",
+        fix="Remove the setting from {table}; teach the declaration and the construct about it if it is meant.",
+        severity=Severity.HIGH,
+        check=extras,
     ),
 )
