@@ -235,7 +235,7 @@ HARMLESS: dict[str, Callable[[Json], Json]] = {
 
 def _measure(cache: Path, cases: list[Case], folder: Path) -> tuple[list[Result], list[str]]:
     results: list[Result] = []
-    missing = ["cfn-guard with the rules of the AWS Guard Rules Registry: no package index has them"]
+    missing = ["cfn-guard with the rules of the AWS Guard Rules Registry: found in no PyPI or npm package"]
     for prepare in (_holdfast, _checkov, _cfn_lint, _validate, _guard, _nag):
         try:
             tool = prepare(cache)

@@ -324,6 +324,7 @@ def resource_policy_added(t: Json, i: str) -> bool:
 def local_index_added(t: Json, i: str) -> bool:
     key = [_properties(t, i)["KeySchema"][0], {"AttributeName": "other", "KeyType": "RANGE"}]
     index = {"IndexName": "local", "KeySchema": key, "Projection": {"ProjectionType": "ALL"}}
+    _properties(t, i)["AttributeDefinitions"].append({"AttributeName": "other", "AttributeType": "S"})
     _properties(t, i)["LocalSecondaryIndexes"] = [index]
     return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from holdfast.model import (
     Assumed,
@@ -22,7 +23,7 @@ from holdfast.model import (
 from holdfast.policy import lifetime, required
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Placed:
     """One declared stack in one environment."""
 
@@ -77,7 +78,11 @@ class Placed:
         }
 
     def fill(self, text: str) -> str:
-        return fill(text, {"env": self.word, "Env": self.word.title(), "region": self.region})
+        return fill(text, self._words)
+
+    @cached_property
+    def _words(self) -> dict[str, str]:
+        return {"env": self.word, "Env": self.word.title(), "region": self.region}
 
     def table_tags(self, table: Table) -> dict[str, str]:
         """What a table is tagged with beyond its stack's tags."""

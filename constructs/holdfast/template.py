@@ -54,6 +54,11 @@ class StackSeen:
                 yield logical_id, resource
 
     @cached_property
+    def alarms(self) -> dict[str, Any]:
+        """The resolved properties of every alarm, by logical id."""
+        return {i: self.resolver.value(r.get("Properties", {})) for i, r in self.resources(ALARM)}
+
+    @cached_property
     def alarm_metrics(self) -> list[AlarmMetric]:
         """Every DynamoDB metric that an alarm of the stack reads, whichever way the alarm is written."""
         return list(_alarm_metrics(self))
@@ -148,9 +153,9 @@ def _name(stack: StackSeen, value: Any) -> str | Unknown:
 
 
 def _alarm_metrics(stack: StackSeen) -> Iterator[AlarmMetric]:
-    for logical_id, resource in stack.resources(ALARM):
+    for logical_id, properties in stack.alarms.items():
         try:
-            yield from _read_alarm(stack, logical_id, stack.resolver.value(resource.get("Properties", {})))
+            yield from _read_alarm(stack, logical_id, properties)
         except (AttributeError, KeyError, TypeError):
             malformed = Unknown("the alarm is malformed, or decided at deploy time")
             yield AlarmMetric(where=stack.at(logical_id), metric=malformed, stat="", dimensions={})
@@ -187,8 +192,7 @@ def _alarms(name: str | Unknown, stack: StackSeen) -> Mapping[str, Mapping[str, 
     if isinstance(name, Unknown):
         return Unknown("alarms are matched by the table's name, which cannot be read")
     own = dict.fromkeys(m.where.rpartition("#")[2] for m in stack.alarm_metrics if m.table == name)
-    found = [stack.resolver.value(stack.template["Resources"][i]["Properties"]) for i in own]
-    return {str(p.get("AlarmName")): p for p in found}
+    return {str(stack.alarms[i].get("AlarmName")): stack.alarms[i] for i in own}
 
 
 def _watched(name: str | Unknown, metrics: list[AlarmMetric]) -> frozenset[tuple[str | None, str]] | Unknown:

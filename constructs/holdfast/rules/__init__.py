@@ -11,7 +11,7 @@ from holdfast.intrinsics import Unknown
 from holdfast.model import Data, DeclarationError, Durable, Environment, Stack, Table, Tier, Waiver
 from holdfast.observed import GLOBAL_TABLE, Observed, ObservedKey
 from holdfast.rules import estate, protection, resources, schema, shape
-from holdfast.rules.base import Finding, Rule, Source, Subject, Verdict, fail, guarded, unknown
+from holdfast.rules.base import Finding, Outcome, Rule, Source, Subject, Verdict, fail, guarded, unknown
 from holdfast.rules.waivers import waived
 from holdfast.template import StackSeen, observe, observe_key
 
@@ -21,6 +21,7 @@ RULES: tuple[Rule, ...] = tuple(
 )
 BY_ID = {rule.id: rule for rule in RULES}
 WARN_DAYS = 30
+TELLING = frozenset({Outcome.FAIL, Outcome.UNKNOWN})  # what somebody has to do something about
 
 
 def judge(
@@ -33,7 +34,7 @@ def judge(
     """Every verdict about every declared table of ``environments`` and about everything else that ``seen`` shows."""
     places = placements(stacks, environments)
     source = next((s.source for s in seen), Source.TEMPLATE)
-    findings = [replace(f, source=source) for f in _judge(places, seen)]
+    findings = [f if f.source is source else replace(f, source=source) for f in _judge(places, seen)]
     waivers = {p.fill(t.name): t.waivers for p in places for t in p.tables if t.waivers}
     return [waived(f, waivers.get(f.table or "", ()), today) for f in findings]
 
@@ -161,11 +162,14 @@ def finding(
         environment=placed.env.label,
         source=source,
         where=where,
-        fix=rule.fix.format(
-            table=name, stack=placed.name, region=placed.region, ttl=table.lifetime.ttl if table else None
-        ),
+        fix=_fix(rule, placed, table) if verdict.outcome in TELLING else "",
         untouchable=table is not None and _untouchable(table, placed),
     )
+
+
+def _fix(rule: Rule, placed: Placed, table: Table | None) -> str:
+    name, ttl = (placed.fill(table.name), table.lifetime.ttl) if table else (None, None)
+    return rule.fix.format(table=name, stack=placed.name, region=placed.region, ttl=ttl)
 
 
 def cannot_be_waived(found: Finding) -> bool:

@@ -217,10 +217,7 @@ def consumed(stack: StackSeen, placed: Placed, processor: Processor) -> Verdict:
 
 def watched(stack: StackSeen, placed: Placed, processor: Processor) -> Verdict:
     """Whether the alarms of a declared stream consumer are there, as declared, and heard."""
-    seen = {}
-    for _, resource in stack.resources("AWS::CloudWatch::Alarm"):
-        p = stack.resolver.value(resource.get("Properties", {}))
-        seen[p.get("AlarmName")] = p
+    seen = {p["AlarmName"]: p for p in stack.alarms.values() if isinstance(p, dict) and "AlarmName" in p}
     name = placed.fill(processor.name)
     for alarm in processor_alarms(name, failure_queue(name)):
         want, found = alarm.properties("", {}), seen.get(alarm.name)
