@@ -40,7 +40,7 @@ check: setup
 	pytest
 	@rm -rf cdk.out
 	cdk synth --quiet -c env=all
-	holdfast check
+	holdfast check --env all
 	@# W3005: CDK itself repeats a function's dependency on its role
 	cfn-lint --non-zero-exit-code warning --ignore-checks W3005 -- 'cdk.out/*.template.json'
 	holdfast docs --check

@@ -120,6 +120,16 @@ def key_to_aws_managed(t: Json, i: str) -> bool:
 
 
 @_mutation
+def encryption_of_other_data_changed(t: Json, i: str) -> bool:
+    if key_of(t, i) is not None:
+        return False
+    p = _properties(t, i)
+    if p.pop("SSESpecification", None) is None:
+        p["SSESpecification"] = {"SSEEnabled": True}
+    return True
+
+
+@_mutation
 def encryption_removed(t: Json, i: str) -> bool:
     return key_of(t, i) is not None and bool(_properties(t, i).pop("SSESpecification"))
 
@@ -150,6 +160,11 @@ def _unretain(key: Json) -> None:
 
 
 KEY_CHANGES: dict[str, Callable[[Json], object]] = {
+    "key_disabled": lambda key: key["Properties"].update(Enabled=False),
+    "key_of_another_kind": lambda key: key["Properties"].update(KeySpec="RSA_2048"),
+    "key_policy_to_another_account": lambda key: key["Properties"]["KeyPolicy"]["Statement"][1].update(
+        Principal={"AWS": "arn:aws:iam::999999999999:root"}
+    ),
     "key_rotation_off": lambda key: key["Properties"].update(EnableKeyRotation=False),
     "key_rotation_removed": lambda key: key["Properties"].pop("EnableKeyRotation"),
     "key_policy_opened": _open,
@@ -383,6 +398,9 @@ def _alarm_change(change: Callable[[Json], object]) -> Mutation:
 ALARM_CHANGES: dict[str, Callable[[Json], object]] = {
     "alarm_without_actions": lambda p: p.pop("AlarmActions"),
     "alarm_actions_disabled": lambda p: p.update(ActionsEnabled=False),
+    "alarm_to_another_topic": lambda p: p.update(AlarmActions=["arn:aws:sns:us-east-1:999999999999:other"]),
+    "alarm_renamed_and_raised": lambda p: p.update(AlarmName="other", Threshold=10**9),
+    "alarm_datapoints_raised": lambda p: p.update(EvaluationPeriods=5, DatapointsToAlarm=5),
     "alarm_threshold_raised": lambda p: p.update(Threshold=100),
     "alarm_expression_changed": lambda p: p["Metrics"][-1].update(Expression="0"),
 }

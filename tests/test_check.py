@@ -142,6 +142,45 @@ def test_select_and_ignore(broken: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "HF001" not in out
 
 
+def test_a_prod_that_is_gone_is_missed_where_it_is_asked_for(
+    outdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = json.loads((outdir / "manifest.json").read_text())
+    for name in [n for n in manifest["artifacts"] if "prod" in n.lower()]:
+        del manifest["artifacts"][name]
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    for path in outdir.glob("*.template.json"):
+        shutil.copy(path, tmp_path)
+    code, out, _ = run(capsys, "check", str(tmp_path), "--env", "all", "--format", "json")
+    assert code == 1
+    assert len({f["table"] for f in json.loads(out)["findings"]}) == 42
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "rule"),
+    [
+        ("environment", "aws://unknown-account/eu-west-1", "HF210"),
+        ("environment", "aws://unknown-account/unknown-region", "HF210"),
+        ("stackName", "Another", "HF210"),
+        ("terminationProtection", "false", "HF013"),
+        ("terminationProtection", None, "HF013"),
+    ],
+)
+def test_what_only_the_manifest_tells(
+    member: str, value: Any, rule: str, outdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = json.loads((outdir / "manifest.json").read_text())
+    artifact = manifest["artifacts"]["AcsTables-prod"]
+    target = artifact if member == "environment" else artifact["properties"]
+    target[member] = value
+    for path in outdir.glob("*.template.json"):
+        shutil.copy(path, tmp_path)
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    code, out, _ = run(capsys, "check", str(tmp_path), "--format", "json")
+    assert code in (1, 3)
+    assert {f["rule"] for f in json.loads(out)["findings"]} == {rule}
+
+
 def test_only_one_environment_is_judged_where_only_one_was_synthesized(
     outdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,6 +229,11 @@ def _huge(folder: Path) -> None:
         (_write("AcsTables-prod.template.json", "{}"), "is no CloudFormation template (no Resources)"),
         (_write("AcsTables-prod.template.json", '{"Resources": {"A": 1}}'), "is no CloudFormation template"),
         (lambda folder: (folder / "AcsTables-prod.template.json").unlink(), "cannot be read (No such file"),
+        (
+            _write("manifest.json", '{"artifacts": {"A": {"type": "aws:cloudformation:stack", "properties": null}}}'),
+            "(A names no template)",
+        ),
+        (_write("AcsTables-prod.template.json", "[" * 100_000), "AcsTables-prod.template.json is not JSON"),
         (_huge, "AcsTables-prod.template.json has 50 MB; CloudFormation takes 1 MB: split the stack"),
         (_other_project, "holds none of the declared stacks (Blog): is it another project's output?"),
     ],
@@ -210,6 +254,8 @@ def test_bad_input_is_one_line_and_exit_2(
     [
         (("check", "no-such-folder"), "no-such-folder is no CDK output folder"),
         (("check", "--select", "HF000"), "unknown rule 'HF000': known are HF001, HF002"),
+        (("check", "--select", ""), "--select names no rule"),
+        (("check", "cdk.out", "--env", "staging"), "unknown environment 'staging': known are prod, test, all"),
         (("lint", "--ignore", "X"), "unknown rule 'X'"),
         (("explain", "HF9"), "unknown rule 'HF9'"),
         (("lint", "--output", "no/such/folder/file"), "cannot be written (No such file or directory)"),
@@ -249,6 +295,8 @@ def waived(outdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any
         template = json.loads((outdir / "LeadTrackingStack-prod.template.json").read_text())
         (resource,) = [r for r in template["Resources"].values() if r["Type"] == "AWS::DynamoDB::Table"]
         resource["Properties"]["DeletionProtectionEnabled"] = False
+        if data is not Data.PERSONAL:
+            del resource["Properties"]["SSESpecification"]
         for tag in resource["Properties"]["Tags"]:
             tag["Value"] = data.value if tag["Key"] == "DataClass" else tag["Value"]
         (tmp_path / "LeadTrackingStack-prod.template.json").write_text(json.dumps(template))

@@ -42,7 +42,9 @@ def environments_in(seen: Iterable[StackSeen], stacks: Iterable[Stack], outdir: 
 
 def _stack(outdir: Path, name: str, artifact: dict[str, Any]) -> StackSeen:
     properties = artifact.get("properties", {})
-    file = properties.get("templateFile", f"{name}.template.json")
+    file = properties.get("templateFile", f"{name}.template.json") if isinstance(properties, dict) else None
+    if not isinstance(file, str):
+        raise InputError(f"{outdir} is no CDK output folder ({name} names no template): run `cdk synth` again")
     template = _load(outdir / file)
     resources = template.get("Resources")
     if not isinstance(resources, dict) or not all(isinstance(r, dict) and "Type" in r for r in resources.values()):
@@ -52,8 +54,9 @@ def _stack(outdir: Path, name: str, artifact: dict[str, Any]) -> StackSeen:
         id=name,
         where=file,
         template=template,
+        name=properties.get("stackName", name),
         region=None if region in ("", "unknown-region") else region,
-        protected=bool(properties.get("terminationProtection", False)),
+        protected=properties.get("terminationProtection") is True,
     )
 
 
@@ -64,7 +67,7 @@ def _load(path: Path) -> dict[str, Any]:
         document = json.loads(path.read_text())
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): run `cdk synth -c env=all` again") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path} is not JSON ({error}): run `cdk synth -c env=all` again") from None

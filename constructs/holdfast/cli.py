@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from holdfast.model import DeclarationError
 
 if TYPE_CHECKING:
+    from holdfast.model import Stack
     from holdfast.rules.base import Finding
 
 EPILOG = (
@@ -35,6 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # the reader (head, less) has seen enough
         return 0
+    except OSError as error:
+        print(f"holdfast: {error.strerror or error}: {error.filename or 'the output'}", file=sys.stderr)
+        return 2
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -52,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
 
     check = commands.add_parser("check", help="judge synthesized templates by the rules", epilog=EPILOG)
     check.add_argument("outdir", nargs="?", type=Path, default=Path("cdk.out"), metavar="CDK_OUT")
+    check.add_argument("--env", help="prod, test or all: what has to be there (default: whatever was synthesized)")
     _report_options(check)
     check.set_defaults(run=_check)
 
@@ -84,24 +89,26 @@ def _report_options(command: argparse.ArgumentParser) -> None:
 
 def _list(args: argparse.Namespace) -> int:
     from holdfast.register import show
-    from stacks import CATALOG
 
-    print(show(CATALOG, env=args.env, system=args.system, assumed=args.assumed, as_json=args.format == "json"))
+    stacks = _catalog()
+    print(show(stacks, env=args.env, system=args.system, assumed=args.assumed, as_json=args.format == "json"))
     return 0
 
 
 def _check(args: argparse.Namespace) -> int:
     from holdfast.assembly import environments_in, read
+    from holdfast.catalog import environments_named
     from holdfast.rules import check_waivers, expiring, judge
-    from stacks import CATALOG
 
+    stacks = _catalog()
     wanted = _wanted(args)
-    check_waivers(CATALOG)
+    check_waivers(stacks)
     seen = read(args.outdir)
-    environments = environments_in(seen, CATALOG, args.outdir)
+    found = environments_in(seen, stacks, args.outdir)
+    environments = environments_named(args.env) if args.env else found
     today = date.today()
-    findings = [f for f in judge(CATALOG, seen, environments, today=today) if f.rule.id in wanted]
-    for table, waiver, left in expiring(CATALOG, today):
+    findings = [f for f in judge(stacks, seen, environments, today=today) if f.rule.id in wanted]
+    for table, waiver, left in expiring(stacks, today):
         print(
             f"warning: the waiver of {waiver.rule} on {table.name} ends in {left} days ({waiver.owner})",
             file=sys.stderr,
@@ -111,24 +118,21 @@ def _check(args: argparse.Namespace) -> int:
 
 def _lint(args: argparse.Namespace) -> int:
     from holdfast.rules.schema import lint
-    from stacks import CATALOG
 
+    stacks = _catalog()
     wanted = _wanted(args)
-    findings = [f for f in lint(CATALOG, today=date.today()) if f.rule.id in wanted]
+    findings = [f for f in lint(stacks, today=date.today()) if f.rule.id in wanted]
     return _report(args, findings, command="lint", env="all")
 
 
 def _waivers(_: argparse.Namespace) -> int:
     from holdfast.rules import check_waivers
     from holdfast.text import columns
-    from stacks import CATALOG
 
-    check_waivers(CATALOG)
+    stacks = _catalog()
+    check_waivers(stacks)
     rows = [
-        [w.rule, t.name, str(w.expires), w.owner, w.reason]
-        for stack in CATALOG
-        for t in stack.tables
-        for w in t.waivers
+        [w.rule, t.name, str(w.expires), w.owner, w.reason] for stack in stacks for t in stack.tables for w in t.waivers
     ]
     print(columns([["rule", "table", "ends", "owner", "reason"], *rows]) if rows else "No rule is waived.")
     return 0
@@ -138,25 +142,40 @@ def _explain(args: argparse.Namespace) -> int:
     from holdfast.docs import rule_text
     from holdfast.rules import BY_ID
 
-    _known([args.rule])
-    print(rule_text(BY_ID[args.rule]))
+    _known([args.rule.upper()])
+    print(rule_text(BY_ID[args.rule.upper()]))
     return 0
 
 
 def _docs(args: argparse.Namespace) -> int:
     from holdfast.docs import write
-    from stacks import CATALOG
 
-    return write(CATALOG, check=args.check)
+    stacks = _catalog()
+    return write(stacks, check=args.check)
+
+
+def _catalog() -> tuple[Stack, ...]:
+    """The stacks of the repository that the command runs in."""
+    from holdfast.assembly import InputError
+
+    try:
+        from stacks import CATALOG
+    except ImportError as error:
+        raise InputError(f"no catalog ({error}): run in a repository whose stacks/__init__.py has a CATALOG") from None
+    return CATALOG
 
 
 def _wanted(args: argparse.Namespace) -> set[str]:
     """The ids of the rules that were asked for."""
+    from holdfast.assembly import InputError
     from holdfast.rules import BY_ID
 
-    select, ignore = ([i for i in (text or "").split(",") if i] for text in (args.select, args.ignore))
-    _known([*select, *ignore])
-    return set(select or BY_ID) - set(ignore)
+    select, ignore = ([i.strip().upper() for i in text.split(",")] for text in (args.select or ",", args.ignore or ","))
+    ids = [i for i in (*select, *ignore) if i]
+    if args.select == "":
+        raise InputError("--select names no rule: give ids, such as HF001,HF004")
+    _known(ids)
+    return (set(select) - {""} or set(BY_ID)) - set(ignore)
 
 
 def _known(ids: Sequence[str]) -> None:

@@ -183,7 +183,7 @@ def processor_alarms(name: str, queue: str) -> Iterator[Alarm]:
     )
 
 
-def topic_policy(topic: str) -> dict[str, Any]:
+def topic_policy(topic: object) -> dict[str, Any]:
     """CloudWatch of this account may publish, over TLS; a topic with any policy no longer lets it in by default."""
     publish = {"Action": "sns:Publish", "Resource": topic}
     return {

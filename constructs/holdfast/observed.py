@@ -36,6 +36,8 @@ class ObservedKey:
     rotation: bool | Unknown
     policy: Mapping[str, Any] | Unknown
     deletion_policy: str | Unknown | None
+    update_replace_policy: str | Unknown | None = "Retain"
+    extras: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,9 @@ from holdfast.model import Encryption, Index, Key, Kind
 from holdfast.observed import GLOBAL_TABLE, TABLE, Observed, ObservedKey, Source, parse_index, parse_key, parse_kinds
 
 ALARM = "AWS::CloudWatch::Alarm"
+TOPIC = "AWS::SNS::Topic"
+DECLARABLE_OF_INDEX = frozenset({"IndexName", "KeySchema", "Projection", "ProvisionedThroughput"})
+DECLARABLE_OF_KEY = frozenset({"Description", "EnableKeyRotation", "KeyPolicy", "Tags"})
 INDEX = "GlobalSecondaryIndexName"
 # The properties of a table that follow from its declaration; the capacity only says what the billing mode means.
 DECLARABLE = frozenset(
@@ -39,6 +42,7 @@ class StackSeen:
     id: str
     where: str
     template: Mapping[str, Any]
+    name: str | None = None
     region: str | None = None
     protected: bool | None = None
     source: Source = Source.TEMPLATE
@@ -48,15 +52,34 @@ class StackSeen:
         return Resolver(self.template, self.region)
 
     def resources(self, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """(logical id, resource) of every resource of a type."""
+        """(logical id, resource) of every resource of a type that will be there; in doubt it will not."""
+        for logical_id in self._by_type.get(kind, ()):
+            yield logical_id, self.template["Resources"][logical_id]
+
+    @cached_property
+    def _by_type(self) -> dict[str, dict[str, None]]:
+        found: dict[str, dict[str, None]] = {}
         for logical_id, resource in self.template["Resources"].items():
-            if resource.get("Type") == kind:
-                yield logical_id, resource
+            if self.present(resource) is True:
+                found.setdefault(str(resource.get("Type")), {})[logical_id] = None
+        return found
+
+    def present(self, resource: Mapping[str, Any]) -> bool | Unknown:
+        """Whether a resource is deployed: a condition that does not hold leaves it out."""
+        return self.resolver.condition(resource["Condition"]) if "Condition" in resource else True
 
     @cached_property
     def alarms(self) -> dict[str, Any]:
         """The resolved properties of every alarm, by logical id."""
-        return {i: self.resolver.value(r.get("Properties", {})) for i, r in self.resources(ALARM)}
+        found = {i: self.resolver.value(r.get("Properties", {})) for i, r in self.resources(ALARM)}
+        for properties in found.values():
+            for dimension in _dimensions(properties):
+                dimension["Value"] = _name(self, dimension.get("Value"))
+        return found
+
+    def is_a(self, reference: Any, kind: str) -> bool:
+        """Whether a value refers to a resource of this type in the same template."""
+        return isinstance(reference, Reference) and reference.logical_id in self._by_type.get(kind, ())
 
     @cached_property
     def alarm_metrics(self) -> list[AlarmMetric]:
@@ -83,8 +106,16 @@ class AlarmMetric:
 
 def observe(stack: StackSeen) -> Iterator[Observed]:
     """Every table of a stack; one that is not formed as CloudFormation wants it is unknown in every respect."""
-    for kind in (TABLE, GLOBAL_TABLE):
-        for logical_id, resource in stack.resources(kind):
+    for logical_id, resource in stack.template["Resources"].items():
+        kind = resource.get("Type")
+        present = stack.present(resource)
+        if kind in (TABLE, GLOBAL_TABLE) and present is not False:
+            if isinstance(present, Unknown):
+                yield _unreadable(stack, logical_id, kind, Unknown(f"whether it exists: {present.reason}"))
+                continue
+            if "Transform" in stack.template:
+                yield _unreadable(stack, logical_id, kind, Unknown("a macro rewrites the template when it is deployed"))
+                continue
             try:
                 yield _observe(stack, logical_id, resource)
             except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -117,8 +148,17 @@ def _observe(stack: StackSeen, logical_id: str, resource: Mapping[str, Any]) -> 
         stream=get(get(p, "StreamSpecification", {}), "StreamViewType"),
         watched=_watched(name, stack.alarm_metrics),
         alarms=_alarms(name, stack),
-        extras=frozenset(_dict(p)) - DECLARABLE,
+        extras=frozenset(_extras(_dict(p))),
     )
+
+
+def _extras(p: dict[str, Any]) -> Iterator[str]:
+    """Settings, at any depth, that no declaration can ask for."""
+    yield from frozenset(p) - DECLARABLE
+    yield from (f"StreamSpecification.{k}" for k in _dict(p.get("StreamSpecification")) if k != "StreamViewType")
+    indexes = p.get("GlobalSecondaryIndexes")
+    for index in indexes if isinstance(indexes, list) else ():
+        yield from (f"GlobalSecondaryIndexes.{k}" for k in frozenset(_dict(index)) - DECLARABLE_OF_INDEX)
 
 
 def _unreadable(stack: StackSeen, logical_id: str, kind: str, why: Unknown) -> Observed:
@@ -166,7 +206,7 @@ def _read_alarm(stack: StackSeen, logical_id: str, p: Any) -> list[AlarmMetric]:
     found = []
     for stat, metric in [(p.get("Statistic"), p), *((s.get("Stat"), s.get("Metric", {})) for s in stats)]:
         if metric.get("Namespace") == "AWS/DynamoDB":
-            dimensions = {str(d["Name"]): _name(stack, d["Value"]) for d in metric.get("Dimensions", [])}
+            dimensions = {str(d["Name"]): d["Value"] for d in metric.get("Dimensions", [])}
             name = metric.get("MetricName", "")
             read = name if isinstance(name, str | Unknown) else Unknown(f"{name!r} is no metric")
             found.append(AlarmMetric(where=stack.at(logical_id), metric=read, stat=str(stat), dimensions=dimensions))
@@ -176,7 +216,7 @@ def _read_alarm(stack: StackSeen, logical_id: str, p: Any) -> list[AlarmMetric]:
 def observe_key(stack: StackSeen, logical_id: str) -> ObservedKey | Unknown:
     """A key of the same template."""
     resource = stack.template["Resources"].get(logical_id, {})
-    if resource.get("Type") != "AWS::KMS::Key":
+    if resource.get("Type") != "AWS::KMS::Key" or stack.present(resource) is not True:
         return Unknown(f"{logical_id} is no key of this template")
     p = resource.get("Properties", {})
     return ObservedKey(
@@ -184,6 +224,8 @@ def observe_key(stack: StackSeen, logical_id: str) -> ObservedKey | Unknown:
         rotation=_flag(stack.resolver.get(p, "EnableKeyRotation", False)),
         policy=policy if isinstance(policy := _dict(p).get("KeyPolicy", {}), dict) else Unknown("no policy document"),
         deletion_policy=stack.resolver.get(resource, "DeletionPolicy"),
+        update_replace_policy=stack.resolver.get(resource, "UpdateReplacePolicy"),
+        extras=frozenset(_dict(p)) - DECLARABLE_OF_KEY,
     )
 
 
@@ -192,7 +234,20 @@ def _alarms(name: str | Unknown, stack: StackSeen) -> Mapping[str, Mapping[str, 
     if isinstance(name, Unknown):
         return Unknown("alarms are matched by the table's name, which cannot be read")
     own = dict.fromkeys(m.where.rpartition("#")[2] for m in stack.alarm_metrics if m.table == name)
-    return {str(stack.alarms[i].get("AlarmName")): stack.alarms[i] for i in own}
+    found: dict[str, Mapping[str, Any]] = {}
+    for alarm in (stack.alarms[i] for i in own):
+        label = str(alarm.get("AlarmName"))
+        # Two alarms of one name are one alarm, and nobody knows which.
+        found[label] = alarm | {"heard": heard(stack, alarm)} if label not in found else {}
+    return found
+
+
+def heard(stack: StackSeen, alarm: Mapping[str, Any]) -> bool | Unknown:
+    """Whether an alarm tells a topic of its own stack."""
+    enabled, actions = _flag(alarm.get("ActionsEnabled", True)), alarm.get("AlarmActions", [])
+    if isinstance(enabled, Unknown) or isinstance(actions, Unknown):
+        return enabled if isinstance(enabled, Unknown) else actions
+    return enabled and isinstance(actions, list) and any(stack.is_a(a, TOPIC) for a in actions)
 
 
 def _watched(name: str | Unknown, metrics: list[AlarmMetric]) -> frozenset[tuple[str | None, str]] | Unknown:
@@ -218,7 +273,9 @@ def _ttl(enabled: Any, attribute: Any) -> str | Unknown | None:
         return on
     if not on:
         return None
-    return attribute if isinstance(attribute, str | Unknown) else Unknown("the TTL attribute is missing")
+    if isinstance(attribute, Unknown):
+        return attribute
+    return attribute if isinstance(attribute, str) and attribute else Unknown("the TTL attribute is missing")
 
 
 def _encryption(stack: StackSeen, sse: Any) -> ObservedKey | Encryption | Unknown:
@@ -249,6 +306,8 @@ def _tags(tags: Any) -> Mapping[str, str | Unknown] | Unknown:
         return tags if isinstance(tags, Unknown) else Unknown("tags are no list")
     if not all(isinstance(t, Mapping) for t in tags):
         return Unknown("a tag is decided at deploy time")
+    if len({str(t.get("Key")) for t in tags}) < len(tags):
+        return Unknown("a tag is given twice")
     return {str(t["Key"]): t.get("Value", "") for t in tags if isinstance(t, Mapping) and "Key" in t}
 
 
@@ -266,8 +325,19 @@ def _indexes(indexes: Any, kinds: Mapping[str, Kind] | Unknown) -> Mapping[str, 
     for index in indexes:
         if not isinstance(index, dict) or not isinstance(index.get("IndexName"), str):
             return Unknown("the name of an index cannot be decided")
-        found[index["IndexName"]] = _try(parse_index, index, kinds)
+        twice = index["IndexName"] in found
+        found[index["IndexName"]] = Unknown("it is given twice") if twice else _try(parse_index, index, kinds)
     return found
+
+
+def _dimensions(properties: Any) -> Iterator[dict[str, Any]]:
+    """Every dimension of an alarm, in place."""
+    p = _dict(properties)
+    queries = p.get("Metrics")
+    metrics = [_dict(_dict(q).get("MetricStat")).get("Metric") for q in (queries if isinstance(queries, list) else ())]
+    for metric in (p, *metrics):
+        dimensions = _dict(metric).get("Dimensions")
+        yield from (d for d in (dimensions if isinstance(dimensions, list) else ()) if isinstance(d, dict))
 
 
 def _dict(value: Any) -> dict[str, Any]:

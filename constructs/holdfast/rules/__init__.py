@@ -71,7 +71,7 @@ def _table(
         o
         for stack_id, tables in observed.items()
         for o in tables
-        if o.name == name and shown[stack_id].region in (None, placed.region)
+        if o.name == name and (stack_id == placed.id or shown[stack_id].region in (None, placed.region))
     ]
     own = [o for o in same if o.stack == placed.id]
     if not own and stack:
@@ -107,6 +107,9 @@ def _absent(placed: Placed, stack: StackSeen | None, observed: dict[str, list[Ob
 def _stack(placed: Placed, stack: StackSeen, tables: list[Observed]) -> Iterator[Finding]:
     """Findings about the stack itself and what stands beside its tables."""
     yield finding(estate.TERMINATION, estate.terminable(placed.env.tier, stack.protected), placed, None, stack.where)
+    yield finding(estate.PLACE, estate.in_place(placed, stack), placed, None, stack.where)
+    for logical_id, _ in stack.resources("AWS::CloudFormation::Stack"):
+        yield finding(estate.NESTED, unknown("it was not read"), placed, None, stack.at(logical_id))
     names = {placed.fill(t.name): t for t in placed.tables}
     for metric in stack.alarm_metrics:
         table = names.get(metric.table) if isinstance(metric.table, str) else None
@@ -117,6 +120,9 @@ def _stack(placed: Placed, stack: StackSeen, tables: list[Observed]) -> Iterator
         if isinstance(key, ObservedKey) and key.where not in used:
             yield finding(BY_ID["HF008"], guarded(protection.rotation, key), placed, None, key.where)
             yield finding(BY_ID["HF009"], guarded(protection.open_policy, key), placed, None, key.where)
+            yield finding(BY_ID["HF014"], guarded(protection.declared_key, key, placed), placed, None, key.where)
+    for rule, present in resources.demanded(stack, placed):
+        yield finding(rule, present, placed, None, stack.where)
     for kind, rule, check in resources.RULES_BY_TYPE:
         for logical_id, resource in stack.resources(kind):
             yield finding(rule, guarded(check, stack, resource), placed, None, stack.at(logical_id))

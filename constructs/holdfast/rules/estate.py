@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.catalog import Placed
 from holdfast.intrinsics import Unknown
 from holdfast.model import Guard, Tier
-from holdfast.monitoring import PUBLISHED, table_alarms
+from holdfast.monitoring import PUBLISHED, Alarm, table_alarms
 from holdfast.observed import wanted
 from holdfast.rules.base import EXEMPT, PASS, Rule, Severity, Subject, Verdict, fail, unknown
-from holdfast.template import AlarmMetric
+from holdfast.template import AlarmMetric, StackSeen
 
 ABSENT = Rule(
     id="HF201",
@@ -81,10 +85,11 @@ def sounding(s: Subject) -> Verdict:
         return EXEMPT
     if isinstance(s.seen.alarms, Unknown):
         return unknown(f"alarms cannot be read: {s.seen.alarms.reason}")
-    mute = [
-        n for n, p in s.seen.alarms.items() if not p.get("AlarmActions") or p.get("ActionsEnabled", True) is not True
-    ]
-    return fail(f"nobody hears {', '.join(sorted(mute))}") if mute else PASS
+    heard = {name: p.get("heard", False) for name, p in s.seen.alarms.items()}
+    if mute := sorted(name for name, ears in heard.items() if ears is False):
+        return fail(f"no topic of the stack hears {', '.join(mute)}")
+    unsure = sorted(name for name, ears in heard.items() if isinstance(ears, Unknown))
+    return unknown(f"who hears {', '.join(unsure)} is decided at deploy time") if unsure else PASS
 
 
 def as_declared(s: Subject) -> Verdict:
@@ -92,16 +97,40 @@ def as_declared(s: Subject) -> Verdict:
         return EXEMPT
     if isinstance(s.seen.alarms, Unknown):
         return unknown(f"alarms cannot be read: {s.seen.alarms.reason}")
-    changed = []
-    for alarm in table_alarms(s.table, s.placed.fill(s.table.name)):
-        want = alarm.properties("", {})
-        seen = s.seen.alarms.get(alarm.name, want)  # a missing alarm is another rule's finding
-        changed += [f"{name} of {alarm.name}" for name in JUDGED if seen.get(name) != want[name]]
+    declared = table_alarms(s.table, s.placed.fill(s.table.name))
+    changed = [c for alarm in declared for c in changes(alarm, s.seen.alarms.get(alarm.name))]
     return fail(f"not as declared: {', '.join(changed)}") if changed else PASS
 
 
+def changes(alarm: Alarm, seen: Mapping[str, Any] | None) -> list[str]:
+    """What about a declared alarm is missing or different in whatever decides when it goes off."""
+    if not seen:
+        return [f"{alarm.name} itself"]
+    want = alarm.properties("", {})
+    return [f"{name} of {alarm.name}" for name in JUDGED if not alike(seen.get(name), want.get(name))]
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Equal as CloudFormation reads it: numbers and booleans may be written as text, and text for text."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(alike(a[k], b[k]) for k in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(alike, a, b))
+    try:
+        return float(a) == float(b)
+    except (TypeError, ValueError):
+        return str(a).lower() == str(b).lower() if isinstance(a, bool) or isinstance(b, bool) else bool(a == b)
+
+
 # What decides whether an alarm goes off.
-JUDGED = ("ComparisonOperator", "EvaluationPeriods", "Metrics", "Threshold", "TreatMissingData")
+JUDGED = (
+    "ComparisonOperator",
+    "DatapointsToAlarm",
+    "EvaluationPeriods",
+    "Metrics",
+    "Threshold",
+    "TreatMissingData",
+)
 SOUNDING = Rule(
     id="HF208",
     title="Alarms tell somebody",
@@ -140,10 +169,37 @@ def deaf(metric: AlarmMetric) -> Verdict:
     return fail(f"DynamoDB publishes no {metric.metric} by {', '.join(sorted(dimensions)) or 'no dimension'}")
 
 
+PLACE = Rule(
+    id="HF210",
+    title="Stacks keep their name and their region",
+    why="A stack under another name or in another region is a new stack beside the old one: its tables are empty copies, and the "
+    "old ones are watched by nobody.",
+    fix="Restore the name {stack} and the region {region}; the construct takes both from the declaration.",
+    severity=Severity.CRITICAL,
+)
+
+
+def in_place(placed: Placed, stack: StackSeen) -> Verdict:
+    if stack.name is not None and stack.name != placed.name:
+        return fail(f"it is called {stack.name}, declared is {placed.name}")
+    if stack.region is None:
+        return unknown("its region is decided at deploy time")
+    return PASS if stack.region == placed.region else fail(f"it is in {stack.region}, declared is {placed.region}")
+
+
+NESTED = Rule(
+    id="HF211",
+    title="Nothing hides in nested stacks",
+    why="What stands in a nested stack is in another template, which was not read.",
+    fix="Declare what the nested stack of {stack} holds as a stack of its own.",
+    severity=Severity.HIGH,
+)
+
+
 def terminable(tier: Tier, protected: bool | None) -> Verdict:
     if tier is not Tier.PROD or protected is None:
         return EXEMPT
     return PASS if protected else fail("termination protection is off")
 
 
-RULES = (TERMINATION, ABSENT, UNDECLARED, GLOBAL, TWICE, ALARMS, DEAF, NAMELESS, SOUNDING, THRESHOLDS)
+RULES = (TERMINATION, ABSENT, UNDECLARED, GLOBAL, TWICE, ALARMS, DEAF, NAMELESS, SOUNDING, THRESHOLDS, PLACE, NESTED)

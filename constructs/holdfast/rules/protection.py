@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from holdfast.catalog import Placed
 from holdfast.intrinsics import Unknown
 from holdfast.keys import key_policy
 from holdfast.model import Guard
@@ -39,8 +40,11 @@ def recovery_period(s: Subject) -> Verdict:
     days = s.seen.recovery_days
     if isinstance(days, Unknown):
         return unknown(f"the recovery period cannot be read: {days.reason}")
-    # DynamoDB keeps 35 days unless told otherwise.
-    if days is None or int(days) >= RECOVERY_DAYS:
+    if days is None:
+        return PASS  # DynamoDB keeps 35 days unless told otherwise
+    if not str(days).isdigit() or int(days) > RECOVERY_DAYS:
+        return unknown(f"a recovery period of {days} is none that DynamoDB takes")
+    if int(days) == RECOVERY_DAYS:
         return PASS
     return fail(f"recovery reaches back {days} days, required are {RECOVERY_DAYS}")
 
@@ -93,10 +97,12 @@ def open_policy(key: ObservedKey) -> Verdict:
 def key_kept(key: ObservedKey, s: Subject) -> Verdict:
     if Guard.RETAIN not in s.required:
         return EXEMPT
-    if isinstance(key.deletion_policy, Unknown):
-        return unknown(f"DeletionPolicy of the key cannot be read: {key.deletion_policy.reason}")
-    kept = key.deletion_policy == "Retain"
-    return PASS if kept else fail(f"the key is not retained ({key.deletion_policy}), but the table that needs it is")
+    for name, policy in (("DeletionPolicy", key.deletion_policy), ("UpdateReplacePolicy", key.update_replace_policy)):
+        if isinstance(policy, Unknown):
+            return unknown(f"{name} of the key cannot be read: {policy.reason}")
+        if policy != "Retain":
+            return fail(f"{name} of the key is {_say(policy)}, but the table that needs the key is retained")
+    return PASS
 
 
 def open_statements(policy: Mapping[str, Any]) -> Iterable[str]:
@@ -109,21 +115,49 @@ def open_statements(policy: Mapping[str, Any]) -> Iterable[str]:
         named = principal.values() if isinstance(principal, Mapping) else [principal]
         everybody = any(p == "*" or (isinstance(p, list) and "*" in p) for p in named) or "NotPrincipal" in statement
         conditions = statement.get("Condition", {})
-        confined = {key for test in conditions.values() for key in test} if isinstance(conditions, Mapping) else set()
+        tests = conditions.items() if isinstance(conditions, Mapping) else ()
+        confined = {key for operator, test in tests if "Not" not in operator for key in test}
         if everybody and not confined & CONFINING:
             yield statement.get("Sid") or json.dumps(statement.get("Action"))
 
 
-def declared_policy(key: ObservedKey, s: Subject) -> Verdict:
+def declared_key(key: ObservedKey, placed: Placed) -> Verdict:
+    if key.extras:
+        return fail(f"the key has settings that nobody declared: {', '.join(sorted(key.extras))}")
     if isinstance(key.policy, Unknown):
         return unknown(f"the key policy cannot be read: {key.policy.reason}")
-    seen, want = (
-        {json.dumps(t, sort_keys=True) for t in p.get("Statement", [])} for p in (key.policy, key_policy(s.placed))
-    )
-    if seen == want:
+    return same_policy(key.policy, key_policy(placed), "the key policy")
+
+
+def same_policy(seen: Mapping[str, Any], declared: Mapping[str, Any], what: str) -> Verdict:
+    """Whether two policy documents hold the same statements, whatever their order and that of their actions."""
+    statements = seen.get("Statement")
+    if not isinstance(statements, list) or not all(isinstance(t, dict) and "Effect" in t for t in statements):
+        return unknown(f"{what} is decided at deploy time, or no policy")
+    have, want = ({_canonical(t) for t in ts} for ts in (statements, declared["Statement"]))
+    if have == want:
         return PASS
-    changed = sorted({json.loads(t).get("Sid", "without Sid") for t in seen ^ want})
-    return fail(f"the key policy is not as declared: {', '.join(changed)}")
+    changed = sorted({str(json.loads(t).get("Sid", "a statement without Sid")) for t in have ^ want})
+    return fail(f"{what} is not as declared: {', '.join(changed)}")
+
+
+def _canonical(statement: Mapping[str, Any]) -> str:
+    actions = statement.get("Action")
+    listed = sorted(map(str, actions)) if isinstance(actions, list) else actions
+    return json.dumps(dict(statement) | {"Action": listed}, sort_keys=True)
+
+
+def encryption(s: Subject) -> Verdict:
+    if Guard.CUSTOMER_KEY in s.required:
+        return EXEMPT  # another rule's finding
+    match s.seen.encryption:
+        case Unknown(reason=reason):
+            return unknown(f"the key cannot be read: {reason}")
+        case ObservedKey():
+            return fail(f"it is encrypted with a key of the stack, declared is {s.placed.stack.encryption.value}")
+        case seen:
+            want = s.placed.stack.encryption
+            return PASS if seen is want else fail(f"it is encrypted with an {seen.value} key, declared is {want.value}")
 
 
 def tags_present(s: Subject) -> Verdict:
@@ -299,11 +333,20 @@ RULES = (
     ),
     Rule(
         id="HF014",
-        title="The key policy is as declared",
+        title="The key is as declared",
         why="The account administers the key and uses it through the services of its stack only. A statement more, less or "
         "wider changes who can read personal data, and no other check looks inside.",
         fix="Remove the override on the key of {stack}; change holdfast.keys.key_policy if the change is meant.",
         severity=Severity.HIGH,
-        check=with_key(declared_policy),
+        check=with_key(lambda key, s: declared_key(key, s.placed)),
+    ),
+    Rule(
+        id="HF015",
+        title="Other data is encrypted as declared",
+        why="A table that moves to another key, or loses the one that was promised, changes who can read it and what it costs; "
+        "with a stranger's key it can become unreadable.",
+        fix="Remove the override of SSESpecification on {table}; the construct sets what its stack declares.",
+        severity=Severity.MEDIUM,
+        check=encryption,
     ),
 )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from holdfast.catalog import Placed
 from holdfast.intrinsics import Reference, Unknown
+from holdfast.keys import needs_key
 from holdfast.model import Processor
-from holdfast.monitoring import failure_queue, processor_alarms
+from holdfast.monitoring import failure_queue, processor_alarms, topic_policy
 from holdfast.rules.base import EXEMPT, PASS, Rule, Severity, Verdict, fail, unknown
-from holdfast.rules.protection import open_statements
-from holdfast.template import StackSeen
+from holdfast.rules.estate import alike, changes
+from holdfast.rules.protection import open_statements, same_policy
+from holdfast.template import TOPIC, StackSeen, heard
 
 Resource = Mapping[str, Any]
 Check = Callable[[StackSeen, Resource], Verdict]
@@ -32,11 +34,22 @@ def _property(name: str, good: Callable[[Any], bool], problem: str) -> Check:
 def queue_encrypted(stack: StackSeen, resource: Resource) -> Verdict:
     get, p = stack.resolver.get, resource.get("Properties", {})
     sse, key = get(p, "SqsManagedSseEnabled"), get(p, "KmsMasterKeyId")
-    if key is not None:
+    if stack.is_a(key, "AWS::KMS::Key") or alike(sse, True):
         return PASS
-    if isinstance(sse, Unknown):
-        return unknown(f"SqsManagedSseEnabled cannot be read: {sse.reason}")
-    return PASS if sse is True else fail("messages are not encrypted at rest")
+    unread = next((v for v in (sse, key) if isinstance(v, Unknown)), None)
+    return fail("messages are not encrypted at rest") if unread is None else unknown(f"encryption: {unread.reason}")
+
+
+def own_key(name: str, problem: str) -> Check:
+    """A property that must refer to a key of the same template."""
+
+    def check(stack: StackSeen, resource: Resource) -> Verdict:
+        seen = stack.resolver.get(resource.get("Properties", {}), name)
+        if isinstance(seen, Unknown):
+            return unknown(f"{name} cannot be read: {seen.reason}")
+        return PASS if stack.is_a(seen, "AWS::KMS::Key") else fail(problem)
+
+    return check
 
 
 def policy_closed(stack: StackSeen, resource: Resource) -> Verdict:
@@ -60,16 +73,49 @@ def closed_and_tls_only(stack: StackSeen, resource: Resource) -> Verdict:
 
 def mapping_bounded(stack: StackSeen, resource: Resource) -> Verdict:
     get, p = stack.resolver.get, resource.get("Properties", {})
-    problems = []
-    if "DestinationConfig" not in p:
-        problems.append("what stays bad is lost: no on-failure destination")
-    if not isinstance(get(p, "MaximumRetryAttempts", -1), int) or get(p, "MaximumRetryAttempts", -1) < 0:
-        problems.append("a bad record blocks its shard: retries are not bounded")
-    if "ReportBatchItemFailures" not in (get(p, "FunctionResponseTypes") or []):
-        problems.append("one bad record fails its whole batch")
-    if get(p, "BisectBatchOnFunctionError") is not True:
-        problems.append("a failing batch is never split")
-    return fail("; ".join(problems)) if problems else PASS
+    destination = get(get(get(p, "DestinationConfig", {}), "OnFailure", {}), "Destination")
+    retries = str(get(p, "MaximumRetryAttempts", ""))
+    problems = {
+        "it is switched off": not alike(get(p, "Enabled", True), True),
+        "it filters records out": "FilterCriteria" in p,
+        "what stays bad is lost: its failures go to no queue of the stack": not stack.is_a(
+            destination, "AWS::SQS::Queue"
+        ),
+        "a bad record blocks its shard: retries are not bounded": not (
+            retries.isdigit() and int(retries) <= MAX_RETRIES
+        ),
+        "one bad record fails its whole batch": get(p, "FunctionResponseTypes") != ["ReportBatchItemFailures"],
+        "a failing batch is never split": not alike(get(p, "BisectBatchOnFunctionError", False), True),
+    }
+    wrong = [text for text, holds in problems.items() if holds]
+    return fail("; ".join(wrong)) if wrong else PASS
+
+
+MAX_RETRIES = 100
+
+
+def declared_topic_policy(stack: StackSeen, resource: Resource) -> Verdict:
+    closed = policy_closed(stack, resource)
+    p = resource.get("Properties", {})
+    topics = p.get("Topics")
+    if closed != PASS:
+        return closed
+    if not (isinstance(topics, list) and len(topics) == 1 and stack.is_a(stack.resolver.value(topics[0]), TOPIC)):
+        return fail("the policy is on no topic of the stack")
+    return same_policy(p.get("PolicyDocument", {}), topic_policy(topics[0]), "the topic policy")
+
+
+def demanded(stack: StackSeen, placed: Placed) -> Iterator[tuple[Rule, Verdict]]:
+    """What has to be there at all: a key, a topic and its policy, where the stack has data or alarms that need them."""
+    rules = {rule.id: rule for _, rule, _ in RULES_BY_TYPE}
+    for rule, kind, needed in (
+        (OWN_KEY, "AWS::KMS::Key", needs_key(placed)),
+        (OWN_KEY, "AWS::KMS::Alias", needs_key(placed)),
+        (rules["HF301"], TOPIC, placed.alarmed),
+        (rules["HF302"], "AWS::SNS::TopicPolicy", placed.alarmed),
+    ):
+        if needed and not list(stack.resources(kind)):
+            yield rule, fail(f"there is no {kind}")
 
 
 def supported_runtime(seen: Any) -> bool:
@@ -89,18 +135,18 @@ RULES_BY_TYPE: tuple[tuple[str, Rule, Check], ...] = (
             severity=Severity.MEDIUM,
             controls=("SecurityHub SNS.1",),
         ),
-        _property("KmsMasterKeyId", lambda seen: isinstance(seen, Reference), "the topic has no key of its own"),
+        own_key("KmsMasterKeyId", "the topic has no key of its own"),
     ),
     (
         "AWS::SNS::TopicPolicy",
         Rule(
             id="HF302",
-            title="Topic policies let no stranger in",
+            title="Topic policies let CloudWatch in, and no stranger",
             why="Anybody who may publish can raise alarms at will, or drown the real ones.",
             fix="Allow cloudwatch.amazonaws.com with aws:SourceAccount, as holdfast.monitoring.topic_policy does for {stack}.",
             severity=Severity.HIGH,
         ),
-        policy_closed,
+        declared_topic_policy,
     ),
     (
         "AWS::SNS::TopicPolicy",
@@ -169,7 +215,7 @@ RULES_BY_TYPE: tuple[tuple[str, Rule, Check], ...] = (
             fix="Set KmsKeyId of the log group of {stack} to the stack's key.",
             severity=Severity.LOW,
         ),
-        _property("KmsKeyId", lambda seen: isinstance(seen, Reference), "the log group has no key of its own"),
+        own_key("KmsKeyId", "the log group has no key of its own"),
     ),
     (
         "AWS::Logs::LogGroup",
@@ -210,7 +256,11 @@ def consumed(stack: StackSeen, placed: Placed, processor: Processor) -> Verdict:
         (get(r.get("Properties"), "FunctionName"), get(r.get("Properties"), "EventSourceArn"))
         for _, r in stack.resources("AWS::Lambda::EventSourceMapping")
     ]
-    if (Reference(functions[0]), Reference(tables[0], "StreamArn")) in mapped:
+    concurrency = get(stack.template["Resources"][functions[0]].get("Properties"), "ReservedConcurrentExecutions", 1)
+    if alike(concurrency, 0):
+        return fail(f"{placed.fill(processor.name)} may not run: its concurrency is 0")
+    stream = Reference(tables[0], "StreamArn")
+    if any((Reference(functions[0], how), stream) in mapped for how in (None, "Arn")):
         return PASS
     return fail(f"its stream is not mapped to {placed.fill(processor.name)}")
 
@@ -220,14 +270,21 @@ def watched(stack: StackSeen, placed: Placed, processor: Processor) -> Verdict:
     seen = {p["AlarmName"]: p for p in stack.alarms.values() if isinstance(p, dict) and "AlarmName" in p}
     name = placed.fill(processor.name)
     for alarm in processor_alarms(name, failure_queue(name)):
-        want, found = alarm.properties("", {}), seen.get(alarm.name)
-        if found is None:
-            return fail(f"there is no alarm {alarm.name}")
-        if any(found.get(n) != want[n] for n in ("Threshold", "Metrics")) or not found.get("AlarmActions"):
-            return fail(f"alarm {alarm.name} is not as declared, or tells nobody")
+        found = seen.get(alarm.name)
+        if changed := changes(alarm, found):
+            return fail(f"not as declared: {', '.join(changed)}")
+        if found and heard(stack, found) is not True:
+            return fail(f"no topic of the stack hears {alarm.name}")
     return PASS
 
 
+OWN_KEY = Rule(
+    id="HF312",
+    title="A stack that needs a key has one, with an alias",
+    why="Personal data and alarm topics are encrypted with the stack's own key; people and policies find it by its alias.",
+    fix="Restore the key of {stack} and its alias; the construct makes both.",
+    severity=Severity.HIGH,
+)
 WATCHED = Rule(
     id="HF311",
     title="Stream consumers are watched",
@@ -235,4 +292,4 @@ WATCHED = Rule(
     fix="Restore the alarms of the stream consumer of {table} as holdfast.monitoring.processor_alarms makes them.",
     severity=Severity.MEDIUM,
 )
-RULES = (*dict.fromkeys(rule for _, rule, _ in RULES_BY_TYPE), CONSUMER, WATCHED)
+RULES = (*dict.fromkeys(rule for _, rule, _ in RULES_BY_TYPE), CONSUMER, WATCHED, OWN_KEY)
