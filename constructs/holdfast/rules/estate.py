@@ -112,6 +112,8 @@ def changes(alarm: Alarm, seen: Mapping[str, Any] | None) -> list[str]:
 
 def alike(a: Any, b: Any) -> bool:
     """Equal as CloudFormation reads it: numbers and booleans may be written as text, and text for text."""
+    if a == b and type(a) is type(b):
+        return True
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return a.keys() == b.keys() and all(alike(a[k], b[k]) for k in a)
     if isinstance(a, list) and isinstance(b, list):
