@@ -21,6 +21,15 @@ CONTEXT: Json = json.loads((ROOT / "cdk.json").read_text())["context"] | {
 }
 
 
+def count(env: str = "all", system: str | None = None) -> int:
+    """How many tables are declared; that these are the right ones is tests/test_estate.py's affair."""
+    from holdfast.catalog import environments_named, placements
+    from stacks import CATALOG
+
+    places = placements(CATALOG, environments_named(env))
+    return sum(len(p.tables) for p in places if system in (None, p.stack.system))
+
+
 @pytest.fixture(scope="session")
 def outdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The cloud assembly of prod and test."""

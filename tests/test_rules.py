@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Json
+from conftest import Json, count
 from mutants import MUTATIONS, OF_THE_KEY, key_of, mutants, tables
 
 from holdfast import Environment, Placed, placements
@@ -47,7 +47,7 @@ def judged(placed: Placed, template: Json) -> list[Finding]:
 def test_the_estate_is_clean_and_nothing_is_unknown(templates: dict[str, Json]) -> None:
     findings = judge(CATALOG, [seen(p, templates[p.id]) for p in PLACES], Environment, today=TODAY)
     assert [f for f in findings if f.outcome in (Outcome.FAIL, Outcome.UNKNOWN)] == []
-    assert len({f.table for f in findings}) == 75 + 1  # and what belongs to no table
+    assert len({f.table for f in findings}) == count() + 1  # and what belongs to no table
 
 
 @pytest.mark.parametrize("placed", PLACES, ids=lambda p: p.id)
@@ -83,8 +83,8 @@ def test_every_mutation_applies_somewhere_and_most_everywhere(templates: dict[st
     assert len(MUTATIONS) >= 23
     assert min(tried.values()) >= 5, tried
     assert sum(tried.values()) > 1500
-    assert tried["deletion_protection_off"] == 38
-    assert tried["table_removed"] == 75
+    assert tried["deletion_protection_off"] >= 38
+    assert tried["table_removed"] == count()
 
 
 def _reversed(value: Any) -> Any:
@@ -470,7 +470,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 def test_check_passes_on_what_is_synthesized(assembly: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "check", str(assembly))
     assert (code, out) == (0, "")
-    assert err.startswith("75 tables, 15 stacks: 0 failed, 0 unknown, ")
+    assert err.startswith(f"{count()} tables, 15 stacks: 0 failed, 0 unknown, ")
 
 
 @pytest.mark.parametrize("kind", MUTATIONS)
