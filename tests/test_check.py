@@ -142,15 +142,20 @@ def test_select_and_ignore(broken: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "HF001" not in out
 
 
-def test_a_prod_that_is_gone_is_missed_where_it_is_asked_for(
-    outdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def _without_prod(outdir: Path, target: Path) -> None:
+    """A copy of the assembly whose manifest names no prod stack."""
     manifest = json.loads((outdir / "manifest.json").read_text())
     for name in [n for n in manifest["artifacts"] if "prod" in n.lower()]:
         del manifest["artifacts"][name]
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    (target / "manifest.json").write_text(json.dumps(manifest))
     for path in outdir.glob("*.template.json"):
-        shutil.copy(path, tmp_path)
+        shutil.copy(path, target)
+
+
+def test_a_prod_that_is_gone_is_missed_where_it_is_asked_for(
+    outdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _without_prod(outdir, tmp_path)
     code, out, _ = run(capsys, "check", str(tmp_path), "--env", "all", "--format", "json")
     assert code == 1
     assert len({f["table"] for f in json.loads(out)["findings"]}) == count("prod")
@@ -184,12 +189,7 @@ def test_what_only_the_manifest_tells(
 def test_only_one_environment_is_judged_where_only_one_was_synthesized(
     outdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    manifest = json.loads((outdir / "manifest.json").read_text())
-    for name in [n for n in manifest["artifacts"] if "prod" in n.lower()]:
-        del manifest["artifacts"][name]
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    for path in outdir.glob("*.template.json"):
-        shutil.copy(path, tmp_path)
+    _without_prod(outdir, tmp_path)
     code, _, err = run(capsys, "check", str(tmp_path))
     assert code == 0
     assert err.startswith(f"{count('test')} tables, 6 stacks")

@@ -46,9 +46,9 @@ def _judge(places: Sequence[Placed], seen: Sequence[StackSeen]) -> Iterator[Find
     for placed in places:
         stack = shown.get(placed.id)
         for table in placed.tables:
-            for finding, where in _table(placed, table, stack, observed, shown):
-                matched.add(where)
-                yield finding
+            for found in _table(placed, table, stack, observed, shown):
+                matched.add(found.where)
+                yield found
         if stack:
             yield from _stack(placed, stack, observed[stack.id])
     declared = {p.id: p for p in places}
@@ -64,8 +64,8 @@ def _table(
     stack: StackSeen | None,
     observed: dict[str, list[Observed]],
     shown: dict[str, StackSeen],
-) -> Iterator[tuple[Finding, str]]:
-    """Findings about one declared table, each with the place of the observation it is about."""
+) -> Iterator[Finding]:
+    """Findings about one declared table, each at the place of the observation it is about."""
     name = placed.fill(table.name)
     same = [
         o
@@ -80,19 +80,19 @@ def _table(
     if others := [o for o in same if o.stack != placed.id] or same[1:]:
         verdict = fail(f"it also stands in {', '.join(o.where for o in others)}")
         for other in others:
-            yield finding(estate.TWICE, verdict, placed, table, other.where), other.where
+            yield finding(estate.TWICE, verdict, placed, table, other.where)
     if not own:
         where = stack.where if stack else placed.id
-        yield finding(estate.ABSENT, _absent(placed, stack, observed), placed, table, where), where
+        yield finding(estate.ABSENT, _absent(placed, stack, observed), placed, table, where)
         return
     table_seen = own[0]
     if table_seen.type == GLOBAL_TABLE:
         verdict = fail("it is an AWS::DynamoDB::GlobalTable, declared is AWS::DynamoDB::Table")
-        yield finding(estate.GLOBAL, verdict, placed, table, table_seen.where), table_seen.where
+        yield finding(estate.GLOBAL, verdict, placed, table, table_seen.where)
         return
     subject = Subject(placed, table, placed.required(table), table_seen)
     for rule in TABLE_RULES:
-        yield finding(rule, checked(rule, subject), placed, table, table_seen.where), table_seen.where
+        yield finding(rule, checked(rule, subject), placed, table, table_seen.where)
 
 
 def _absent(placed: Placed, stack: StackSeen | None, observed: dict[str, list[Observed]]) -> Verdict:

@@ -19,14 +19,14 @@ Resource = Mapping[str, Any]
 Check = Callable[[StackSeen, Resource], Verdict]
 
 
-def _property(name: str, good: Callable[[Any], bool], problem: str) -> Check:
+def _property(name: str, good: Callable[[StackSeen, Any], bool], problem: str) -> Check:
     """A property that must be there and good."""
 
     def check(stack: StackSeen, resource: Resource) -> Verdict:
         seen = stack.resolver.get(resource.get("Properties", {}), name)
         if isinstance(seen, Unknown):
             return unknown(f"{name} cannot be read: {seen.reason}")
-        return PASS if good(seen) else fail(problem)
+        return PASS if good(stack, seen) else fail(problem)
 
     return check
 
@@ -42,14 +42,7 @@ def queue_encrypted(stack: StackSeen, resource: Resource) -> Verdict:
 
 def own_key(name: str, problem: str) -> Check:
     """A property that must refer to a key of the same template."""
-
-    def check(stack: StackSeen, resource: Resource) -> Verdict:
-        seen = stack.resolver.get(resource.get("Properties", {}), name)
-        if isinstance(seen, Unknown):
-            return unknown(f"{name} cannot be read: {seen.reason}")
-        return PASS if stack.is_a(seen, "AWS::KMS::Key") else fail(problem)
-
-    return check
+    return _property(name, lambda stack, seen: stack.is_a(seen, "AWS::KMS::Key"), problem)
 
 
 def policy_closed(stack: StackSeen, resource: Resource) -> Verdict:
@@ -118,8 +111,8 @@ def demanded(stack: StackSeen, placed: Placed) -> Iterator[tuple[Rule, Verdict]]
             yield rule, fail(f"there is no {kind}")
 
 
-def supported_runtime(seen: Any) -> bool:
-    name, _, version = str(seen).partition("python3.")
+def supported_runtime(_: StackSeen, seen: Any) -> bool:
+    name, _found, version = str(seen).partition("python3.")
     return name == "" and version.isdigit() and int(version) >= 12
 
 
@@ -226,7 +219,7 @@ RULES_BY_TYPE: tuple[tuple[str, Rule, Check], ...] = (
             fix="Set RetentionInDays on the log group of {stack}.",
             severity=Severity.LOW,
         ),
-        _property("RetentionInDays", lambda seen: isinstance(seen, int), "the log group keeps everything for ever"),
+        _property("RetentionInDays", lambda _, seen: isinstance(seen, int), "the log group keeps everything for ever"),
     ),
 )
 CONSUMER = Rule(
