@@ -102,10 +102,10 @@ def _check(args: argparse.Namespace) -> int:
 
     stacks = _catalog()
     wanted = _wanted(args)
+    asked = environments_named(args.env) if args.env else None
     check_waivers(stacks)
     seen = read(args.outdir)
-    found = environments_in(seen, stacks, args.outdir)
-    environments = environments_named(args.env) if args.env else found
+    environments = asked or environments_in(seen, stacks, args.outdir)
     today = date.today()
     findings = [f for f in judge(stacks, seen, environments, today=today) if f.rule.id in wanted]
     for table, waiver, left in expiring(stacks, today):
