@@ -21,6 +21,7 @@ from holdfast.model import (
     unknown_placeholders,
 )
 from holdfast.policy import lifetime, required
+from holdfast.stores import Store
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,13 @@ class Placed:
         return tuple(t for t in self.tables if Guard.ALARMS in self.required(t))
 
     @property
+    def stores(self) -> tuple[Store, ...]:
+        return self.stack.stores
+
+    @property
     def alarmed(self) -> bool:
-        """Whether anything here raises alarms: watched tables, or functions that read their streams."""
-        return bool(self.watched or self.stack.processors)
+        """Whether anything here raises alarms: watched tables and stores, or functions that read streams."""
+        return bool(self.watched or self.stack.processors or any(Guard.ALARMS in self.required(s) for s in self.stores))
 
     @property
     def by_import(self) -> bool:
@@ -84,11 +89,11 @@ class Placed:
     def _words(self) -> dict[str, str]:
         return {"env": self.word, "Env": self.word.title(), "region": self.region}
 
-    def table_tags(self, table: Table) -> dict[str, str]:
-        """What a table is tagged with beyond its stack's tags."""
+    def table_tags(self, table: Table | Store) -> dict[str, str]:
+        """What a table or store is tagged with beyond its stack's tags."""
         return {"DataClass": table.data.value, "Lifetime": lifetime(table), "Name": self.fill(table.name)}
 
-    def required(self, table: Table) -> Guard:
+    def required(self, table: Table | Store) -> Guard:
         return required(table, self.env, self.stack.floor)
 
     def assumptions(self, table: Table) -> Iterator[Assumption]:

@@ -71,10 +71,42 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("rule", metavar="RULE", help="such as HF001")
     explain.set_defaults(run=_explain)
 
+    _db_commands(commands.add_parser("db", help="PostgreSQL: migrate, check, retain, restore-check", epilog=EPILOG))
+
     docs = commands.add_parser("docs", help="write the generated pages", epilog=EPILOG)
     docs.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is out of date")
     docs.set_defaults(run=_docs)
     return parser
+
+
+def _db_commands(db: argparse.ArgumentParser) -> None:
+    commands = db.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, summary: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=summary, epilog=EPILOG)
+        command.set_defaults(run=_db, step=name)
+        return command
+
+    def on_a_server(name: str, summary: str) -> argparse.ArgumentParser:
+        command = add(name, summary)
+        command.add_argument("--schema", help="a folder of schemas/ (default: each, on the embedded server)")
+        command.add_argument("--dsn", help="any PostgreSQL 14 to 18 (default: an embedded one, kept in .holdfast/)")
+        return command
+
+    migrate = on_a_server("migrate", "apply the numbered SQL files that are not applied yet")
+    migrate.add_argument("--plan", action="store_true", help="only say what would be applied")
+    check = on_a_server("check", "compare the declared catalog with the live one")
+    check.add_argument("--format", choices=("text", "json"), default="text")
+    retain = on_a_server("retain", "create partitions ahead, archive and drop expired ones, purge expired rows")
+    retain.add_argument(
+        "--archive", metavar="WHERE", help="a folder or s3://bucket/prefix (default: .holdfast/archive)"
+    )
+    retain.add_argument("--now", metavar="TIME", help="act as if it were this time, such as 2026-11-16T05:00Z")
+    retain.add_argument("--plan", action="store_true", help="only say what would be done")
+    restore = add("restore-check", "read an archive back into a scratch database and compare")
+    restore.add_argument("archive", metavar="ARCHIVE", help="a manifest, or a folder or s3://bucket/prefix of them")
+    psql = on_a_server("psql", "open psql, or run it with what follows --")
+    psql.add_argument("arguments", nargs="*", metavar="ARGUMENT")
 
 
 def _report_options(command: argparse.ArgumentParser) -> None:
@@ -145,6 +177,12 @@ def _explain(args: argparse.Namespace) -> int:
     _known([args.rule.upper()])
     print(rule_text(BY_ID[args.rule.upper()]))
     return 0
+
+
+def _db(args: argparse.Namespace) -> int:
+    from holdfast.postgres import commands
+
+    return commands.run(args)
 
 
 def _docs(args: argparse.Namespace) -> int:

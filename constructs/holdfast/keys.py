@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from holdfast.catalog import Placed
 from holdfast.model import Guard
+from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Registry
 
 ACCOUNT = {"Ref": "AWS::AccountId"}
 ROOT = {"Fn::Join": ["", ["arn:aws:iam::", ACCOUNT, ":root"]]}
@@ -35,28 +37,47 @@ ADMINISTRATION = (
     "UpdateKeyDescription",
 )
 USE = ("Decrypt", "DescribeKey", "Encrypt", "GenerateDataKey*", "ReEncrypt*")
+# The services that hold, move or back up the data of each kind of store.
+SERVICES = {
+    Database: ("backup", "lambda", "rds", "secretsmanager"),
+    Documents: ("backup", "rds", "secretsmanager"),
+    Cache: ("elasticache",),
+    Broker: ("kafka",),
+    Bucket: ("backup", "s3"),
+    Registry: (),
+}
 
 
 def needs_key(placed: Placed) -> bool:
     """Personal data needs a key; so does an alarm topic, because CloudWatch cannot publish through AWS's own."""
-    return placed.alarmed or any(Guard.CUSTOMER_KEY in placed.required(t) for t in placed.tables)
+    return placed.alarmed or any(Guard.CUSTOMER_KEY in placed.required(t) for t in (*placed.tables, *placed.stores))
 
 
 def keeps_key(placed: Placed) -> bool:
-    """A key stays with the tables that cannot be read without it."""
-    return any(Guard.CUSTOMER_KEY | Guard.RETAIN in placed.required(t) for t in placed.tables)
+    """A key stays with the tables and stores that cannot be read without it."""
+    return any(Guard.CUSTOMER_KEY | Guard.RETAIN in placed.required(t) for t in (*placed.tables, *placed.stores))
+
+
+def log_groups(placed: Placed) -> str:
+    """Where everything that stands beside the stores of a stack writes its logs."""
+    return f"/holdfast/{placed.id}"
 
 
 def key_policy(placed: Placed) -> dict[str, Any]:
     """The account may administer the key, and use it only through the services of its stack."""
-    through_dynamodb = {
-        "kms:CallerAccount": ACCOUNT,
-        "kms:ViaService": f"dynamodb.{placed.region}.amazonaws.com",
-    }
-    statements = [
-        _allow("AdministeredByTheAccount", {"AWS": ROOT}, ADMINISTRATION),
-        _allow("UsedThroughDynamoDBOnly", {"AWS": ROOT}, (*USE, "CreateGrant"), {"StringEquals": through_dynamodb}),
-    ]
+    statements = [_allow("AdministeredByTheAccount", {"AWS": ROOT}, ADMINISTRATION)]
+    if placed.tables:
+        statements.append(_through("UsedThroughDynamoDBOnly", f"dynamodb.{placed.region}.amazonaws.com"))
+    if placed.stores:
+        services = sorted({s for store in placed.stores for s in SERVICES[type(store)]})
+        statements.append(
+            _through("UsedThroughTheStoresOnly", [f"{service}.{placed.region}.amazonaws.com" for service in services])
+        )
+        groups = (
+            f"{log_groups(placed)}/*",
+            *(f"/aws/rds/*/{placed.fill(s.name)}/*" for s in placed.stores if isinstance(s, Database)),
+        )
+        statements.append(_logs(placed, "LogsOfTheStores", "ArnLike", groups))
     if placed.alarmed:
         statements.append(
             _allow(
@@ -67,17 +88,22 @@ def key_policy(placed: Placed) -> dict[str, Any]:
             )
         )
     if placed.stack.processors:
-        groups = [f":log-group:/aws/lambda/{placed.fill(p.name)}" for p in placed.stack.processors]
-        arns = [{"Fn::Join": ["", [f"arn:aws:logs:{placed.region}:", ACCOUNT, group]]} for group in groups]
-        statements.append(
-            _allow(
-                "LogsOfTheStreamProcessor",
-                {"Service": f"logs.{placed.region}.amazonaws.com"},
-                USE,
-                {"ArnEquals": {"kms:EncryptionContext:aws:logs:arn": arns}},
-            )
-        )
+        names = [f"/aws/lambda/{placed.fill(p.name)}" for p in placed.stack.processors]
+        statements.append(_logs(placed, "LogsOfTheStreamProcessor", "ArnEquals", names))
     return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _through(sid: str, services: str | list[str]) -> dict[str, Any]:
+    """The account may use the key, but only by way of a service that holds its data."""
+    condition = {"StringEquals": {"kms:CallerAccount": ACCOUNT, "kms:ViaService": services}}
+    return _allow(sid, {"AWS": ROOT}, (*USE, "CreateGrant"), condition)
+
+
+def _logs(placed: Placed, sid: str, operator: str, names: Iterable[str]) -> dict[str, Any]:
+    """CloudWatch Logs may use the key for these groups, and for no other."""
+    arns = [{"Fn::Join": ["", [f"arn:aws:logs:{placed.region}:", ACCOUNT, f":log-group:{name}"]]} for name in names]
+    condition = {operator: {"kms:EncryptionContext:aws:logs:arn": arns}}
+    return _allow(sid, {"Service": f"logs.{placed.region}.amazonaws.com"}, USE, condition)
 
 
 def _allow(

@@ -8,8 +8,12 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum, Flag, auto
 from string import Formatter
+from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.access import Entity, Pattern, Relation
+
+if TYPE_CHECKING:
+    from holdfast.stores import Store
 
 # DynamoDB's own limits: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
@@ -243,6 +247,7 @@ class Waiver:
 class Table:
     """One DynamoDB table, as facts. ``{env}``, ``{Env}`` and ``{region}`` in its name are filled in later."""
 
+    offers: ClassVar[Guard] = ~NONE  # the guards that its engine can give
     name: str
     purpose: str
     key: Key
@@ -337,12 +342,13 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
-    """Tables that are deployed together, and where. The unit of ownership."""
+    """Tables and other stores that are deployed together, and where. The unit of ownership."""
 
     id: str
     system: str
     owner: str
-    tables: tuple[Table, ...]
+    tables: tuple[Table, ...] = ()
+    stores: tuple[Store, ...] = ()
     environments: tuple[Environment, ...] = tuple(Environment)
     undeployed: tuple[Environment, ...] = ()  # declared there, but known not to run there yet
     region: str | None = None  # where it differs from the environment's
@@ -359,13 +365,14 @@ class Stack:
 
     def __post_init__(self) -> None:
         names = [t.name for t in self.tables]
-        ids = [t.id for t in self.tables]
-        for table in self.tables:
+        things = (*self.tables, *self.stores)
+        ids = [t.id for t in things]
+        for table in things:
             if names.count(table.name) > 1:
                 raise DeclarationError(f"stack {self.id}: two tables are called {table.name}; rename or drop one")
             if ids.count(table.id) > 1:
                 raise DeclarationError(
-                    f"stack {self.id}: {table.name} and another table get the same construct id {table.id}; rename one"
+                    f"stack {self.id}: {table.name} and another store get the same construct id {table.id}; rename one"
                 )
         users: tuple[Processor | Access | Entity | Pattern | Relation, ...]
         users = (*self.processors, *self.access, *self.entities, *self.patterns, *self.relations)

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
-from holdfast.model import NONE, Data, Durable, Environment, Guard, Table, Tier
+from typing import Protocol
+
+from holdfast.model import NONE, Data, Durable, Environment, Guard, Table, Tier, Transient
 
 RECOVERY_DAYS = 35
 REQUIRED_TAGS = ("Project", "System", "Environment", "Owner", "ManagedBy", "DataClass", "Lifetime", "Name")
 
 
-def required(table: Table, env: Environment, floor: Guard = NONE) -> Guard:
-    """The guards that ``table`` must have in ``env``; ``floor`` is its stack's own minimum and only adds."""
-    guards = Guard.TAGS | table.floor | floor
-    if isinstance(table.lifetime, Durable) and env.tier is Tier.PROD:
+class Declared(Protocol):
+    """What the policy asks about a table or any other store, and nothing else."""
+
+    @property
+    def lifetime(self) -> Durable | Transient: ...
+    @property
+    def data(self) -> Data: ...
+    @property
+    def floor(self) -> Guard: ...
+    @property
+    def offers(self) -> Guard: ...
+
+
+def required(store: Declared, env: Environment, floor: Guard = NONE) -> Guard:
+    """The guards that ``store`` must have in ``env``; ``floor`` is its stack's own minimum and only adds."""
+    guards = Guard.TAGS | store.floor | floor
+    if isinstance(store.lifetime, Durable) and env.tier is Tier.PROD:
         guards |= Guard.DELETION_PROTECTION | Guard.RETAIN | Guard.PITR | Guard.ALARMS
-    if table.lifetime.ttl is not None:
+    if store.lifetime.ttl is not None:
         guards |= Guard.TTL
-    if table.data is Data.PERSONAL:
+    if store.data is Data.PERSONAL:
         guards |= Guard.CUSTOMER_KEY
-    return guards
+    return guards & store.offers
 
 
-def lifetime(table: Table) -> str:
-    return "durable" if isinstance(table.lifetime, Durable) else "transient"
+def lifetime(store: Declared) -> str:
+    return "durable" if isinstance(store.lifetime, Durable) else "transient"
 
 
 def why_unprotected(table: Table, env: Environment) -> str:

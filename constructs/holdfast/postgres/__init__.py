@@ -1,0 +1,1 @@
+"""PostgreSQL: migrations, the catalog compared, partitions kept and archived. Only this package imports psycopg."""

@@ -1,0 +1,349 @@
+"""The stores that are not DynamoDB tables, as facts in the words of the tables. Nothing here knows CDK or an engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import ClassVar
+
+from holdfast.model import (
+    NONE,
+    Data,
+    DeclarationError,
+    Durable,
+    Guard,
+    Transient,
+    Waiver,
+    construct_id,
+    unknown_placeholders,
+)
+
+LEGAL_NAME = re.compile(r"[a-z][a-z0-9-]{1,40}[a-z0-9]")  # the narrowest of RDS, ElastiCache, MSK and S3
+LEGAL_GROUP = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # CloudWatch has no lag of a group with other characters
+UNSAFE_IN_KEYS = re.compile(r"[\s:*?\[\]{}\\]")
+
+
+def _check_name(kind: str, name: str) -> None:
+    if wrong := unknown_placeholders(name):
+        raise DeclarationError(f"{kind} {name}: {wrong}")
+    if not LEGAL_NAME.fullmatch(re.sub(r"\{\w+\}", "env", name)):
+        raise DeclarationError(
+            f"{kind} {name}: its name needs 3 to 42 characters of a-z, 0-9 and '-', and has to start with a letter"
+        )
+
+
+def _check_unique(kind: str, owner: str, names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise DeclarationError(f"{owner}: two {kind} are called {name}; rename or drop one")
+        seen.add(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backups:
+    """Snapshots in a vault, beside the recovery to any second that the engine itself offers. Schedules are UTC."""
+
+    schedules: Mapping[str, str] = field(hash=False)
+    keep: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """How applications share the connections of a database."""
+
+    max_open: int
+    max_idle: int
+    max_lifetime: timedelta
+    max_connections: int = 200  # of the server itself
+
+    def __post_init__(self) -> None:
+        if not 0 < self.max_idle <= self.max_open <= self.max_connections:
+            raise DeclarationError(
+                f"pool: {self.max_idle} idle, {self.max_open} open and {self.max_connections} in all do not nest"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upkeep:
+    """The daily job that keeps partitions ahead, archives what is expired and purges rows."""
+
+    partitioned: tuple[str, ...]
+    archive: str  # the bucket of the same stack that takes the archive
+    schedule: str = "cron(0 5 * * ? *)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Database:
+    """A PostgreSQL database whose schema is the numbered SQL in ``schemas/<schema>``."""
+
+    offers: ClassVar[Guard] = (
+        Guard.DELETION_PROTECTION | Guard.RETAIN | Guard.PITR | Guard.CUSTOMER_KEY | Guard.TAGS | Guard.ALARMS
+    )
+    name: str
+    purpose: str
+    schema: str
+    data: Data
+    backups: Backups
+    recovery: timedelta = timedelta(days=30)
+    port: int = 5433  # never the default one
+    pool: Pool | None = None
+    upkeep: Upkeep | None = None
+    lifetime: ClassVar[Durable] = Durable()
+    floor: Guard = NONE
+    waivers: tuple[Waiver, ...] = ()
+    assumed: Mapping[str, str] = field(default_factory=dict, hash=False)  # what: why
+
+    def __post_init__(self) -> None:
+        _check_name("database", self.name)
+        if not timedelta(days=1) <= self.recovery <= timedelta(days=35):
+            raise DeclarationError(f"database {self.name}: RDS keeps 1 to 35 days for recovery, not {self.recovery}")
+
+    @property
+    def id(self) -> str:
+        return construct_id(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyFamily:
+    """Keys of one shape in a cache. Every one expires: there is no family without a time to live."""
+
+    pattern: str  # such as session:{id}
+    ttl: timedelta
+    purpose: str
+    assumed: str | None = None
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z]+(:[a-z]+)*:\{\w+\}", self.pattern):
+            raise DeclarationError(
+                f"key family {self.pattern}: write it as words and one field, such as session:{{id}}"
+            )
+        if self.ttl < timedelta(seconds=1):
+            raise DeclarationError(f"key family {self.pattern}: a time to live of {self.ttl} never holds a key")
+
+    @property
+    def prefix(self) -> str:
+        return self.pattern.partition("{")[0]
+
+    @property
+    def seconds(self) -> int:
+        """What EX wants."""
+        return int(self.ttl.total_seconds())
+
+    def key(self, value: str) -> str:
+        """The key of one member; values that would leave the family, or match others, are refused."""
+        if not value or UNSAFE_IN_KEYS.search(value):
+            raise ValueError(f"{value!r} cannot stand in {self.pattern}: no space, colon, bracket or wildcard")
+        return self.prefix + value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache:
+    """A Valkey or Redis cache: sessions, rooms, limits and locks, all of which expire."""
+
+    offers: ClassVar[Guard] = Guard.TTL | Guard.CUSTOMER_KEY | Guard.TAGS | Guard.ALARMS
+    name: str
+    purpose: str
+    data: Data
+    families: tuple[KeyFamily, ...]
+    port: int = 6379
+    lifetime: ClassVar[Transient] = Transient(ttl="EX")
+    floor: Guard = NONE
+    waivers: tuple[Waiver, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_name("cache", self.name)
+        _check_unique("key families", f"cache {self.name}", (f.prefix for f in self.families))
+
+    @property
+    def id(self) -> str:
+        return construct_id(self.name)
+
+    @property
+    def access(self) -> str:
+        """The ACL of the applications: the declared families, no channel, no command that touches anything else."""
+        keys = " ".join(f"~{f.prefix}*" for f in self.families)
+        return f"on {keys} resetchannels -@all +@read +@write +@connection +@transaction +@scripting -@dangerous"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """One Kafka topic; its full name has the broker's prefix before it."""
+
+    name: str
+    purpose: str
+    partitions: int
+    keep: timedelta
+    groups: tuple[str, ...]  # who consumes it
+    dead_letters: bool = False
+    replication: int = 3
+    min_in_sync: int = 2
+    assumed: str | None = None
+
+    def __post_init__(self) -> None:
+        for group in self.groups:
+            if not LEGAL_GROUP.fullmatch(group):
+                raise DeclarationError(f"topic {self.name}: consumer group {group!r} has characters that hide its lag")
+        if not 0 < self.min_in_sync < self.replication:
+            raise DeclarationError(
+                f"topic {self.name}: with {self.min_in_sync} of {self.replication} replicas in sync, "
+                "no broker can be restarted; keep one less than there are"
+            )
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {
+            "cleanup.policy": "delete",
+            "min.insync.replicas": str(self.min_in_sync),
+            "retention.ms": str(int(self.keep.total_seconds() * 1000)),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """A Kafka cluster and its topics."""
+
+    offers: ClassVar[Guard] = Guard.RETAIN | Guard.TTL | Guard.CUSTOMER_KEY | Guard.TAGS | Guard.ALARMS
+    name: str
+    purpose: str
+    data: Data
+    topics: tuple[Topic, ...]
+    prefix: str = "meeting"
+    port: int = 9098  # IAM over TLS
+    lifetime: ClassVar[Durable] = Durable(ttl="retention.ms")
+    floor: Guard = NONE
+    waivers: tuple[Waiver, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_name("broker", self.name)
+        _check_unique("topics", f"broker {self.name}", (t.name for t in self.topics))
+
+    @property
+    def id(self) -> str:
+        return construct_id(self.name)
+
+    def topic(self, topic: Topic, prefix: str | None = None) -> str:
+        return f"{prefix or self.prefix}.{topic.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefix:
+    """One folder of a bucket, and what becomes of its objects: storage classes by age, and their end."""
+
+    path: str
+    purpose: str
+    tiers: Mapping[str, timedelta] = field(default_factory=dict, hash=False)
+    expire: timedelta | None = None
+    assumed: str | None = None
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"([a-z0-9_-]+/)+(\{\w+\}[/.]?(\{\w+\})?)?", self.path):
+            raise DeclarationError(f"prefix {self.path}: write it as folders, such as recordings/{{meeting_id}}/")
+
+    @property
+    def folder(self) -> str:
+        return self.path.partition("{")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket:
+    """An S3 bucket; account and region are added to its name, which has to be the only one in the world."""
+
+    offers: ClassVar[Guard] = Guard.RETAIN | Guard.PITR | Guard.TTL | Guard.CUSTOMER_KEY | Guard.TAGS | Guard.ALARMS
+    name: str
+    purpose: str
+    data: Data
+    prefixes: tuple[Prefix, ...]
+    locked: timedelta | None = None  # nothing written is deleted before that age
+    backups: Backups | None = None
+    lifetime: ClassVar[Durable] = Durable()
+    floor: Guard = NONE
+    waivers: tuple[Waiver, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_name("bucket", self.name)
+        _check_unique("prefixes", f"bucket {self.name}", (p.folder for p in self.prefixes))
+
+    @property
+    def id(self) -> str:
+        return construct_id(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Documents:
+    """A DocumentDB cluster, there only with ``-c documents=true``."""
+
+    offers: ClassVar[Guard] = Database.offers
+    name: str
+    purpose: str
+    data: Data
+    backups: Backups
+    recovery: timedelta = timedelta(days=30)
+    port: int = 27018
+    lifetime: ClassVar[Durable] = Durable()
+    floor: Guard = NONE
+    waivers: tuple[Waiver, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_name("documents", self.name)
+
+    @property
+    def id(self) -> str:
+        return construct_id(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """One service of the registry, and where it listens."""
+
+    name: str
+    port: int
+    grpc_port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    """Where services find each other and their configuration: Cloud Map and Parameter Store."""
+
+    offers: ClassVar[Guard] = Guard.TAGS
+    name: str
+    purpose: str
+    data: Data
+    services: tuple[Service, ...]
+    lifetime: ClassVar[Durable] = Durable()
+    floor: Guard = NONE
+    waivers: tuple[Waiver, ...] = ()
+    assumed: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        _check_name("registry", self.name)
+        _check_unique("services", f"registry {self.name}", (s.name for s in self.services))
+
+    @property
+    def id(self) -> str:
+        return construct_id(self.name)
+
+
+Store = Database | Cache | Broker | Bucket | Documents | Registry
+
+
+def assumptions(store: Store) -> Iterator[tuple[str, str, str]]:
+    """(what, value, why) of everything about a store that no source gives."""
+    match store:
+        case Database() | Registry():
+            yield from ((what, "", why) for what, why in store.assumed.items())
+        case Cache():
+            yield from ((f.pattern, f"expires after {f.ttl}", f.assumed) for f in store.families if f.assumed)
+        case Broker():
+            for t in store.topics:
+                if t.assumed:
+                    yield t.name, f"{t.partitions} partitions, kept {t.keep}", t.assumed
+        case Bucket():
+            yield from ((p.path, _ages(p), p.assumed) for p in store.prefixes if p.assumed)
+
+
+def _ages(prefix: Prefix) -> str:
+    ages = [f"{name} after {age}" for name, age in prefix.tiers.items()]
+    return ", ".join([*ages, *([f"expires after {prefix.expire}"] if prefix.expire else [])])
