@@ -49,8 +49,12 @@ SERVICES = {
 
 
 def needs_key(placed: Placed) -> bool:
-    """Personal data needs a key; so does an alarm topic, because CloudWatch cannot publish through AWS's own."""
-    return placed.alarmed or any(Guard.CUSTOMER_KEY in placed.required(t) for t in (*placed.tables, *placed.stores))
+    """Personal data needs a key, and an alarm topic, because CloudWatch cannot publish through AWS's own.
+
+    So does any store that is no table: logs and generated secrets stand beside it.
+    """
+    tables = any(Guard.CUSTOMER_KEY in placed.required(t) for t in placed.tables)
+    return bool(placed.stores) or placed.alarmed or tables
 
 
 def keeps_key(placed: Placed) -> bool:

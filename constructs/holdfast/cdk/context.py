@@ -1,0 +1,60 @@
+"""What every store of a stack shares: its key, its topic, its network, its vault, and what the synth was told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from holdfast.catalog import Placed
+from holdfast.cdk.backups import Vault
+from holdfast.cdk.network import Network
+from holdfast.model import DeclarationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What may be chosen with ``-c`` at synth, and is off unless it is."""
+
+    aurora: bool = False
+    documents: bool = False
+    topic_prefix: str | None = None
+
+    @classmethod
+    def of(cls, scope: Construct) -> Options:
+        return cls(
+            aurora=_flag(scope, "aurora"),
+            documents=_flag(scope, "documents"),
+            topic_prefix=scope.node.try_get_context("topicPrefix"),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreContext:
+    """Passed to every store. Network and vault are made when the first store asks for them."""
+
+    scope: Construct
+    placed: Placed
+    key: kms.IKey
+    topic: str | None  # where alarms go; none where nothing is watched
+    options: Options
+
+    @cached_property
+    def network(self) -> Network:
+        return Network(self.scope, self.placed, self.key)
+
+    @cached_property
+    def vault(self) -> Vault:
+        return Vault(self.scope, self.placed, self.key)
+
+
+def _flag(scope: Construct, name: str) -> bool:
+    match scope.node.try_get_context(name):
+        case None | False | "false":
+            return False
+        case True | "true":
+            return True
+        case value:
+            raise DeclarationError(f"-c {name}={value}: say true or false")

@@ -1,0 +1,114 @@
+"""The network of a stack: isolated subnets, and one narrow way between any two things in it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from holdfast.catalog import Placed
+from holdfast.cdk.logs import log_group
+from holdfast.model import DeclarationError, Tier
+
+CIDR = "10.40.0.0/16"
+# AWS's own lists of S3's addresses, which a template cannot ask for and a synth must not look up.
+S3_PREFIX_LISTS = {"us-east-1": "pl-63a5400a", "us-west-2": "pl-68a54001"}
+
+
+class Network(Construct):
+    """No way in or out but AWS's own end points, and groups that by themselves allow nothing."""
+
+    def __init__(self, scope: Construct, placed: Placed, key: kms.IKey) -> None:
+        super().__init__(scope, "Network")
+        zones = 3 if placed.env.tier is Tier.PROD else 2
+        self._region = placed.region
+        self.vpc = ec2.Vpc(
+            self,
+            "Vpc",
+            ip_addresses=ec2.IpAddresses.cidr(CIDR),
+            availability_zones=[cdk.Fn.select(n, cdk.Fn.get_azs()) for n in range(zones)],
+            nat_gateways=0,
+            create_internet_gateway=False,
+            restrict_default_security_group=True,
+            subnet_configuration=[
+                ec2.SubnetConfiguration(name="data", subnet_type=ec2.SubnetType.PRIVATE_ISOLATED, cidr_mask=20)
+            ],
+        )
+        self.vpc_id = self.vpc.vpc_id
+        self.subnet_ids = [subnet.subnet_id for subnet in self.vpc.isolated_subnets]
+        self.services = self.group("Services", f"Applications and functions of {placed.name}")
+        self._flow_log(placed, key)
+
+    def group(self, id: str, description: str) -> ec2.SecurityGroup:  # noqa: A002 (as constructs call it)
+        """A security group that lets nothing in and nothing out."""
+        return ec2.SecurityGroup(self, id, vpc=self.vpc, description=description, allow_all_outbound=False)
+
+    def allow(self, source: ec2.SecurityGroup, target: ec2.SecurityGroup, port: int, why: str) -> None:
+        """``source`` may open connections to ``port`` of ``target``: one rule out, one rule in."""
+        source.add_egress_rule(target, ec2.Port.tcp(port), why)
+        target.add_ingress_rule(source, ec2.Port.tcp(port), why)
+
+    @cached_property
+    def _end_points(self) -> ec2.SecurityGroup:
+        group = self.group("EndPoints", "Interface end points of AWS services")
+        self.allow(self.services, group, 443, "AWS services through their end points")
+        return group
+
+    def reach(self, name: str, service: ec2.InterfaceVpcEndpointAwsService) -> None:
+        """The services' group reaches an AWS service from here; asking twice is asking once."""
+        if self.node.try_find_child(name):
+            return
+        ec2.InterfaceVpcEndpoint(
+            self,
+            name,
+            vpc=self.vpc,
+            service=service,
+            private_dns_enabled=True,
+            open=False,
+            security_groups=[self._end_points],
+        )
+
+    def reach_s3(self) -> None:
+        """The services' group reaches S3 without leaving AWS's network."""
+        if self.node.try_find_child("S3"):
+            return
+        if self._region not in S3_PREFIX_LISTS:
+            raise DeclarationError(
+                f"S3's prefix list in {self._region} is not known: add it to S3_PREFIX_LISTS in cdk/network.py"
+            )
+        ec2.GatewayVpcEndpoint(self, "S3", vpc=self.vpc, service=ec2.GatewayVpcEndpointAwsService.S3)
+        self.services.add_egress_rule(ec2.Peer.prefix_list(S3_PREFIX_LISTS[self._region]), ec2.Port.tcp(443), "S3")
+
+    def _flow_log(self, placed: Placed, key: kms.IKey) -> None:
+        group = log_group(self, "FlowLogs", "flow", placed, key)
+        policy = iam.ManagedPolicy(
+            self,
+            "FlowPolicy",
+            description=f"Writes the flow log of {placed.name}",
+            statements=[
+                iam.PolicyStatement(
+                    actions=["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
+                    resources=[group.attr_arn],
+                )
+            ],
+        )
+        role = iam.Role(
+            self,
+            "FlowRole",
+            assumed_by=iam.ServicePrincipal("vpc-flow-logs.amazonaws.com"),
+            description=f"Writes the flow log of {placed.name}",
+            managed_policies=[policy],
+        ).without_policy_updates()
+        ec2.CfnFlowLog(
+            self,
+            "FlowLog",
+            resource_id=self.vpc_id,
+            resource_type="VPC",
+            traffic_type="ALL",
+            log_destination=group.attr_arn,
+            deliver_logs_permission_arn=role.role_arn,
+        )
