@@ -23,6 +23,19 @@ from holdfast.model import (
 LEGAL_NAME = re.compile(r"[a-z][a-z0-9-]{1,40}[a-z0-9]")  # the narrowest of RDS, ElastiCache, MSK and S3
 LEGAL_GROUP = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # CloudWatch has no lag of a group with other characters
 UNSAFE_IN_KEYS = re.compile(r"[\s:*?\[\]{}\\]")
+SAFE_IN_PATHS = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")  # no slash, and nothing that starts with a dot
+HOST_NAME = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
+MAX_INSTANCE = 64  # characters, in Cloud Map
+FIELDS = re.compile(r"\{(\w+)\}")
+
+
+def _segment(value: str, where: str) -> str:
+    """A value that may stand between two slashes; one that would climb out of its folder is refused."""
+    if not SAFE_IN_PATHS.fullmatch(value):
+        raise ValueError(
+            f"{value!r} cannot stand in {where}: 1 to 128 of A-Z, a-z, 0-9, '.', '_' and '-', no dot in front"
+        )
+    return value
 
 
 def _check_name(kind: str, name: str) -> None:
@@ -134,16 +147,25 @@ class KeyFamily:
 
     def key(self, value: str) -> str:
         """The key of one member; values that would leave the family, or match others, are refused."""
-        if not value or UNSAFE_IN_KEYS.search(value):
+        if not value or not value.isprintable() or UNSAFE_IN_KEYS.search(value):
             raise ValueError(f"{value!r} cannot stand in {self.pattern}: no space, colon, bracket or wildcard")
         return self.prefix + value
+
+
+# Everything that reads or writes a named key. Scripts run, but the server's libraries of functions are out of reach
+# (they count as writes). What looks over the whole keyspace names no key that a pattern could refuse, and PERSIST
+# would make a key that never expires.
+COMMANDS = (
+    "-@all +@read +@write +@connection +@transaction -@dangerous "
+    "-@scripting +eval +evalsha +script|load -scan -randomkey -dbsize -persist"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cache:
     """A Valkey or Redis cache: sessions, rooms, limits and locks, all of which expire."""
 
-    offers: ClassVar[Guard] = Guard.TTL | Guard.CUSTOMER_KEY | Guard.TAGS | Guard.ALARMS
+    offers: ClassVar[Guard] = Guard.TTL | Guard.CUSTOMER_KEY | Guard.TAGS
     name: str
     purpose: str
     data: Data
@@ -165,7 +187,7 @@ class Cache:
     def access(self) -> str:
         """The ACL of the applications: the declared families, no channel, no command that touches anything else."""
         keys = " ".join(f"~{f.prefix}*" for f in self.families)
-        return f"on {keys} resetchannels -@all +@read +@write +@connection +@transaction +@scripting -@dangerous"
+        return f"on {keys} resetchannels {COMMANDS}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +205,10 @@ class Topic:
     assumed: str | None = None
 
     def __post_init__(self) -> None:
+        if not LEGAL_GROUP.fullmatch(self.name):
+            raise DeclarationError(f"topic {self.name}: Kafka takes letters, digits, '.', '_' and '-'")
+        if self.partitions < 1:
+            raise DeclarationError(f"topic {self.name}: it needs a partition at least, not {self.partitions}")
         for group in self.groups:
             if not LEGAL_GROUP.fullmatch(group):
                 raise DeclarationError(f"topic {self.name}: consumer group {group!r} has characters that hide its lag")
@@ -218,14 +244,22 @@ class Broker:
 
     def __post_init__(self) -> None:
         _check_name("broker", self.name)
-        _check_unique("topics", f"broker {self.name}", (t.name for t in self.topics))
+        # Kafka's metrics write '.' and '_' alike: two topics that differ in nothing else would share their figures.
+        _check_unique("topics", f"broker {self.name}", (t.name.replace(".", "_") for t in self.topics))
 
     @property
     def id(self) -> str:
         return construct_id(self.name)
 
     def topic(self, topic: Topic, prefix: str | None = None) -> str:
-        return f"{prefix or self.prefix}.{topic.name}"
+        """The full name of a topic of this broker."""
+        name = f"{self.prefix if prefix is None else prefix}.{topic.name}"
+        if not LEGAL_GROUP.fullmatch(name) or not name[0].isalnum():
+            raise DeclarationError(
+                f"topic {name!r}: a prefix starts with a letter or digit and has only those, '.', '_' and '-'; "
+                "give another topicPrefix"
+            )
+        return name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,12 +273,20 @@ class Prefix:
     assumed: str | None = None
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"([a-z0-9_-]+/)+(\{\w+\}[/.]?(\{\w+\})?)?", self.path):
+        if not re.fullmatch(r"([a-z0-9_-]+/)+(\{\w+\}(/|[/.]\{\w+\}|\.[a-z0-9]+)?)?", self.path):
             raise DeclarationError(f"prefix {self.path}: write it as folders, such as recordings/{{meeting_id}}/")
+        _check_unique("fields", f"prefix {self.path}", FIELDS.findall(self.path))
 
     @property
     def folder(self) -> str:
         return self.path.partition("{")[0]
+
+    def key(self, **fields: str) -> str:
+        """The key of one object below this prefix; values that would leave their folder are refused."""
+        wanted = FIELDS.findall(self.path)
+        if sorted(wanted) != sorted(fields):
+            raise ValueError(f"{self.path} has the fields {', '.join(wanted) or 'none'}, not {', '.join(fields)}")
+        return FIELDS.sub(lambda field: _segment(fields[field[1]], self.path), self.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,6 +327,7 @@ class Documents:
     lifetime: ClassVar[Durable] = Durable()
     floor: Guard = NONE
     waivers: tuple[Waiver, ...] = ()
+    assumed: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         _check_name("documents", self.name)
@@ -292,6 +335,9 @@ class Documents:
     @property
     def id(self) -> str:
         return construct_id(self.name)
+
+
+SETTINGS = ("host", "port", "grpc_port")  # of every service, in Parameter Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,6 +348,13 @@ class Service:
     port: int
     grpc_port: int
 
+    def __post_init__(self) -> None:
+        if not HOST_NAME.fullmatch(self.name):
+            raise DeclarationError(f"service {self.name!r}: its name is also its host name: a-z, 0-9 and '-' only")
+        for port in (self.port, self.grpc_port):
+            if not 0 < port < 65536:
+                raise DeclarationError(f"service {self.name}: {port} is no port")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
@@ -311,6 +364,7 @@ class Registry:
     name: str
     purpose: str
     data: Data
+    root: str  # the first word of every path, and of the domain
     services: tuple[Service, ...]
     lifetime: ClassVar[Durable] = Durable()
     floor: Guard = NONE
@@ -320,10 +374,43 @@ class Registry:
     def __post_init__(self) -> None:
         _check_name("registry", self.name)
         _check_unique("services", f"registry {self.name}", (s.name for s in self.services))
+        if not HOST_NAME.fullmatch(self.root):
+            raise DeclarationError(f"registry {self.name}: root {self.root!r} is also a domain: a-z, 0-9 and '-' only")
 
     @property
     def id(self) -> str:
         return construct_id(self.name)
+
+    @property
+    def domain(self) -> str:
+        """The private domain in which the services have their names."""
+        return f"{self.root}.internal"
+
+    def host(self, service: str) -> str:
+        return f"{self._known(service)}.{self.domain}"
+
+    def parameter(self, service: str, setting: str) -> str:
+        """The name of the parameter that holds one setting of a service."""
+        if setting not in SETTINGS:
+            raise ValueError(f"{setting!r} is no setting of a service: {', '.join(SETTINGS)}")
+        return f"/{self.root}/config/services/{self._known(service)}/{setting}"
+
+    def parameters(self, service: Service) -> dict[str, str]:
+        """The configuration of one service, by parameter name."""
+        values = (self.host(service.name), str(service.port), str(service.grpc_port))
+        return {self.parameter(service.name, s): value for s, value in zip(SETTINGS, values, strict=True)}
+
+    def instance(self, service: str, number: str) -> str:
+        """Where one running instance of a service stands; its last part is the instance's id in Cloud Map."""
+        path, name = f"/{self.root}/services/{self._known(service)}", f"instance_{number}"
+        if not number or len(name) > MAX_INSTANCE:
+            raise ValueError(f"{number!r} cannot stand in {path}: Cloud Map takes {MAX_INSTANCE} characters in all")
+        return f"{path}/{_segment(name, path)}"
+
+    def _known(self, service: str) -> str:
+        if service not in {s.name for s in self.services}:
+            raise ValueError(f"{service!r} is no service of {self.root}: {', '.join(s.name for s in self.services)}")
+        return service
 
 
 Store = Database | Cache | Broker | Bucket | Documents | Registry
@@ -332,7 +419,7 @@ Store = Database | Cache | Broker | Bucket | Documents | Registry
 def assumptions(store: Store) -> Iterator[tuple[str, str, str]]:
     """(what, value, why) of everything about a store that no source gives."""
     match store:
-        case Database() | Registry():
+        case Database() | Documents() | Registry():
             yield from ((what, "", why) for what, why in store.assumed.items())
         case Cache():
             yield from ((f.pattern, f"expires after {f.ttl}", f.assumed) for f in store.families if f.assumed)
