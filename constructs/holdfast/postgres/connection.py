@@ -1,0 +1,98 @@
+"""Connections to PostgreSQL, and its errors in words: one line that says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
+
+from holdfast.assembly import InputError
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+OLDEST = 14
+CONNECT_SECONDS = 10
+
+
+class PrivilegeError(InputError):
+    """The role may not see or do what was asked for."""
+
+
+def connect(dsn: str) -> Connection:
+    """A connection that commits each statement by itself and speaks UTC."""
+    try:
+        given = conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:  # its text may quote the password
+        raise InputError(
+            "the DSN cannot be read: write postgresql://user@host:5432/database, or host=… dbname=… user=…"
+        ) from None
+    where = _where(given)
+    defaults: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "client_encoding": "UTF8"}
+    try:
+        connection = psycopg.connect(
+            dsn,
+            autocommit=True,
+            fallback_application_name="holdfast",
+            **{name: value for name, value in defaults.items() if name not in given},
+        )
+    except psycopg.Error as error:
+        raise InputError(_not_connected(error, where)) from None
+    version = connection.info.server_version
+    if version < OLDEST * 10_000:
+        connection.close()
+        raise InputError(
+            f"{where} is PostgreSQL {version // 10_000}, and Holdfast needs {OLDEST} or newer: upgrade the server first"
+        )
+    with clear_errors(f"connecting to {where}"):
+        connection.execute("SET timezone = 'UTC'")
+    return connection
+
+
+@contextmanager
+def clear_errors(doing: str) -> Iterator[None]:
+    """Turns what the server refuses while we are doing something into one line."""
+    try:
+        yield
+    except psycopg.Error as error:
+        kind = PrivilegeError if isinstance(error, errors.InsufficientPrivilege) else InputError
+        raise kind(f"{doing}: {_words(error)}") from None
+
+
+def message(error: psycopg.Error) -> str:
+    """What the server itself says, in one line and without its prefix."""
+    text = error.diag.message_primary or str(error).strip().partition("\n")[0]
+    return " ".join(text.split()) or type(error).__name__
+
+
+def _words(error: psycopg.Error) -> str:
+    said = message(error)
+    match error:
+        case errors.InsufficientPrivilege():
+            return f"{said}: grant that, or connect as a role that has it"
+        case errors.ReadOnlySqlTransaction():
+            return f"the server takes no writes ({said}): connect to the primary"
+        case errors.LockNotAvailable():
+            return f"another session holds a lock ({said}): run again when it has ended"
+        case errors.DiskFull() | errors.OutOfMemory() | errors.TooManyConnections():
+            return f"the server has no room left ({said}): run again when it has"
+        case _ if error.sqlstate is None or error.sqlstate.startswith(("08", "57P")):
+            return f"the connection was lost ({said}): what was not committed is undone, so run again"
+        case _:
+            return f"{said} ({error.sqlstate})"
+
+
+def _where(given: dict[str, Any]) -> str:
+    host, port = given.get("host") or given.get("hostaddr"), given.get("port") or 5432
+    return f"{host}:{port}" if host else f"the local server on port {port}"
+
+
+def _not_connected(error: psycopg.Error, where: str) -> str:
+    said = str(error).strip().splitlines()[-1].strip()
+    _, fatal, refusal = said.partition("FATAL:")
+    if fatal:
+        return f"{where} refuses us ({refusal.strip()}): check role, password and database of the DSN"
+    return f"no PostgreSQL answers at {where} ({said.rpartition('failed: ')[2]}): start it, or give another DSN"
