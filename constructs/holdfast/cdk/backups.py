@@ -12,10 +12,7 @@ from holdfast.catalog import Placed
 from holdfast.cdk.acknowledge import AWS_SOLUTIONS, acknowledge
 from holdfast.stores import Backups
 
-BACKUP_POLICIES = (
-    "service-role/AWSBackupServiceRolePolicyForBackup",
-    "service-role/AWSBackupServiceRolePolicyForRestores",
-)
+SERVICE_POLICY = "service-role/AWSBackupServiceRolePolicyForBackup"
 MAX_LOCK_DAYS = 365  # a vault that is locked for ever cannot be emptied by anybody
 
 
@@ -36,16 +33,13 @@ class Vault(Construct):
             "Role",
             assumed_by=iam.ServicePrincipal("backup.amazonaws.com"),
             description=f"Backs up the stores of {placed.name}",
-            managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(name) for name in BACKUP_POLICIES],
-        ).without_policy_updates()
-        acknowledge(
-            self._role,
-            "what AWS Backup documents for its role; a narrower one would miss what the service adds",
-            *(f"{AWS_SOLUTIONS}-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{name}]" for name in BACKUP_POLICIES),
         )
+        self._allow(SERVICE_POLICY)
 
-    def keep(self, name: str, backups: Backups, arn: str) -> None:
-        """Back up the store called ``name`` as it declares, and nothing else with it."""
+    def keep(self, name: str, backups: Backups, arn: str, *policies: str) -> None:
+        """Back up the store called ``name`` as it declares, and nothing else; ``policies`` are AWS's for its engine."""
+        for policy in policies:
+            self._allow(policy)
         days = backups.keep.days
         self._shortest = min(days, self._shortest or days)
         self._vault.lock_configuration = backup.CfnBackupVault.LockConfigurationTypeProperty(
@@ -78,4 +72,12 @@ class Vault(Construct):
             backup_selection=backup.CfnBackupSelection.BackupSelectionResourceTypeProperty(
                 selection_name=name, iam_role_arn=self._role.role_arn, resources=[arn]
             ),
+        )
+
+    def _allow(self, policy: str) -> None:
+        self._role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(policy))
+        acknowledge(
+            self._role,
+            "what AWS Backup documents for its role; a narrower one would miss what the service adds",
+            f"{AWS_SOLUTIONS}-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{policy}]",
         )

@@ -1,0 +1,177 @@
+"""One declared bucket as a CDK construct, and the bucket that keeps the access logs of a stack's others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aws_cdk as cdk
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from holdfast.cdk.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
+from holdfast.cdk.context import StoreContext
+from holdfast.keys import ACCOUNT
+from holdfast.model import Guard, Tier
+from holdfast.policy import RECOVERY_DAYS
+from holdfast.stores import Bucket, Prefix
+
+CLOSED = s3.CfnBucket.PublicAccessBlockConfigurationProperty(
+    block_public_acls=True, block_public_policy=True, ignore_public_acls=True, restrict_public_buckets=True
+)
+OWNED = s3.CfnBucket.OwnershipControlsProperty(
+    rules=[s3.CfnBucket.OwnershipControlsRuleProperty(object_ownership="BucketOwnerEnforced")]
+)
+VERSIONED = s3.CfnBucket.VersioningConfigurationProperty(status="Enabled")
+ABANDONED_DAYS = 7
+LOG_DAYS = 365
+BACKUP_POLICY = "AWSBackupServiceRolePolicyForS3Backup"
+
+
+class GuardedBucket(Construct):
+    """A bucket with exactly the guards that the policy asks for; closed, encrypted and versioned wherever it is."""
+
+    def __init__(self, scope: Construct, store: Bucket, context: StoreContext) -> None:
+        super().__init__(scope, store.id)
+        placed = context.placed
+        guards = placed.required(store)
+        kept = Guard.RETAIN in guards
+        self.declared = store
+        locked = store.locked if kept else None
+        bucket = s3.CfnBucket(
+            self,
+            "Bucket",
+            bucket_name=cdk.Fn.join("-", [placed.fill(store.name), cdk.Aws.ACCOUNT_ID, placed.region]),
+            bucket_encryption=_encryption("aws:kms", context.key.key_arn),
+            versioning_configuration=VERSIONED,
+            public_access_block_configuration=CLOSED,
+            ownership_controls=OWNED,
+            logging_configuration=s3.CfnBucket.LoggingConfigurationProperty(
+                destination_bucket_name=access_logs(context), log_file_prefix=f"{placed.fill(store.name)}/"
+            ),
+            lifecycle_configuration=s3.CfnBucket.LifecycleConfigurationProperty(
+                rules=[_of_all(RECOVERY_DAYS if kept else 1), *(_of(p) for p in store.prefixes if p.tiers or p.expire)]
+            ),
+            object_lock_enabled=True if locked else None,
+            object_lock_configuration=s3.CfnBucket.ObjectLockConfigurationProperty(
+                object_lock_enabled="Enabled",
+                rule=s3.CfnBucket.ObjectLockRuleProperty(
+                    default_retention=s3.CfnBucket.DefaultRetentionProperty(mode="GOVERNANCE", days=locked.days)
+                ),
+            )
+            if locked
+            else None,
+        )
+        bucket.apply_removal_policy(cdk.RemovalPolicy.RETAIN if kept else cdk.RemovalPolicy.DESTROY)
+        self.arn = bucket.attr_arn
+        self.name = bucket.ref
+        s3.CfnBucketPolicy(self, "Policy", bucket=bucket.ref, policy_document=_tls_only(bucket.attr_arn))
+        tags = cdk.Tags.of(self)
+        for name, value in placed.table_tags(store).items():
+            tags.add(name, value)
+        if store.backups and Guard.PITR in guards:
+            context.vault.keep(store.id, store.backups, self.arn, BACKUP_POLICY)
+        acknowledge(
+            bucket,
+            "old versions answer for recovery; no source asks for a copy in a second region",
+            f"{NIST}-S3BucketReplicationEnabled",
+            f"{HIPAA}-S3BucketReplicationEnabled",
+        )
+
+
+def access_logs(context: StoreContext) -> str:
+    """The name of the stack's log bucket, made when the first bucket asks for it."""
+    if (found := context.scope.node.try_find_child("AccessLogs")) is not None:
+        bucket = found.node.default_child
+        assert isinstance(bucket, s3.CfnBucket)
+        return bucket.ref
+    folder = Construct(context.scope, "AccessLogs")
+    prod = context.placed.env.tier is Tier.PROD
+    bucket = s3.CfnBucket(
+        folder,
+        "Resource",
+        bucket_encryption=_encryption("AES256"),
+        versioning_configuration=VERSIONED,
+        public_access_block_configuration=CLOSED,
+        ownership_controls=OWNED,
+        lifecycle_configuration=s3.CfnBucket.LifecycleConfigurationProperty(
+            rules=[_of_all(1, expire=LOG_DAYS if prod else 30)]
+        ),
+    )
+    bucket.apply_removal_policy(cdk.RemovalPolicy.RETAIN if prod else cdk.RemovalPolicy.DESTROY)
+    delivery = {
+        "Sid": "DeliveryOfAccessLogs",
+        "Effect": "Allow",
+        "Principal": {"Service": "logging.s3.amazonaws.com"},
+        "Action": "s3:PutObject",
+        "Resource": cdk.Fn.join("", [bucket.attr_arn, "/*"]),
+        "Condition": {"StringEquals": {"aws:SourceAccount": ACCOUNT}},
+    }
+    s3.CfnBucketPolicy(folder, "Policy", bucket=bucket.ref, policy_document=_tls_only(bucket.attr_arn, delivery))
+    acknowledge(
+        bucket,
+        "it holds access logs only: S3 delivers them to no bucket with another key, and nobody logs the log",
+        f"{AWS_SOLUTIONS}-S1",
+        *(
+            f"{pack}-{rule}"
+            for pack in (NIST, HIPAA)
+            for rule in ("S3BucketLoggingEnabled", "S3BucketReplicationEnabled", "S3DefaultEncryptionKMS")
+        ),
+    )
+    return bucket.ref
+
+
+def _encryption(algorithm: str, key: str | None = None) -> s3.CfnBucket.BucketEncryptionProperty:
+    return s3.CfnBucket.BucketEncryptionProperty(
+        server_side_encryption_configuration=[
+            s3.CfnBucket.ServerSideEncryptionRuleProperty(
+                bucket_key_enabled=True if key else None,
+                server_side_encryption_by_default=s3.CfnBucket.ServerSideEncryptionByDefaultProperty(
+                    sse_algorithm=algorithm, kms_master_key_id=key
+                ),
+            )
+        ]
+    )
+
+
+def _of_all(old_versions: int, expire: int | None = None) -> s3.CfnBucket.RuleProperty:
+    """What holds in the whole bucket: uploads that nobody finished go, and so do versions that were replaced."""
+    return s3.CfnBucket.RuleProperty(
+        id="leftovers",
+        status="Enabled",
+        abort_incomplete_multipart_upload=s3.CfnBucket.AbortIncompleteMultipartUploadProperty(
+            days_after_initiation=ABANDONED_DAYS
+        ),
+        noncurrent_version_expiration=s3.CfnBucket.NoncurrentVersionExpirationProperty(noncurrent_days=old_versions),
+        expiration_in_days=expire,
+    )
+
+
+def _of(prefix: Prefix) -> s3.CfnBucket.RuleProperty:
+    return s3.CfnBucket.RuleProperty(
+        id=prefix.folder.strip("/").replace("/", "-"),
+        status="Enabled",
+        prefix=prefix.folder,
+        transitions=[
+            s3.CfnBucket.TransitionProperty(storage_class=tier, transition_in_days=age.days)
+            for tier, age in prefix.tiers.items()
+        ]
+        or None,
+        expiration_in_days=prefix.expire.days if prefix.expire else None,
+    )
+
+
+def _tls_only(arn: str, *more: dict[str, Any]) -> dict[str, Any]:
+    deny = {
+        "Effect": "Deny",
+        "Principal": {"AWS": "*"},
+        "Action": "s3:*",
+        "Resource": [arn, cdk.Fn.join("", [arn, "/*"])],
+    }
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {"Sid": "OverTlsOnly", **deny, "Condition": {"Bool": {"aws:SecureTransport": "false"}}},
+            {"Sid": "OverNewTlsOnly", **deny, "Condition": {"NumericLessThan": {"s3:TlsVersion": "1.2"}}},
+            *more,
+        ],
+    }
