@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from holdfast.catalog import Placed
@@ -77,11 +77,7 @@ def key_policy(placed: Placed) -> dict[str, Any]:
         statements.append(
             _through("UsedThroughTheStoresOnly", [f"{service}.{placed.region}.amazonaws.com" for service in services])
         )
-        groups = (
-            f"{log_groups(placed)}/*",
-            *(f"/aws/rds/*/{placed.fill(s.name)}/*" for s in placed.stores if isinstance(s, Database)),
-        )
-        statements.append(_logs(placed, "LogsOfTheStores", "ArnLike", groups))
+        statements.append(_logs(placed, "LogsOfTheStores", "ArnLike", _written(placed)))
     if placed.alarmed:
         statements.append(
             _allow(
@@ -95,6 +91,22 @@ def key_policy(placed: Placed) -> dict[str, Any]:
         names = [f"/aws/lambda/{placed.fill(p.name)}" for p in placed.stack.processors]
         statements.append(_logs(placed, "LogsOfTheStreamProcessor", "ArnEquals", names))
     return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _written(placed: Placed) -> Iterator[str]:
+    """The names of log groups: our own folder, and those that engines choose themselves."""
+    yield f"{log_groups(placed)}/*"
+    for store in placed.stores:
+        name = placed.fill(store.name)
+        match store:
+            case Database():
+                yield f"/aws/rds/*/{name}/*"
+                if store.pool:
+                    yield f"/aws/rds/proxy/{name}"
+            case Documents():
+                yield f"/aws/docdb/{name}/*"
+            case _:
+                pass
 
 
 def _through(sid: str, services: str | list[str]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from constructs import Construct
 
 from holdfast.catalog import Placed
 from holdfast.cdk.acknowledge import AWS_SOLUTIONS, acknowledge
+from holdfast.store_alarms import vault_name
 from holdfast.stores import Backups
 
 SERVICE_POLICY = "service-role/AWSBackupServiceRolePolicyForBackup"
@@ -23,7 +24,7 @@ class Vault(Construct):
         super().__init__(scope, "Backups")
         self._placed = placed
         self._shortest: int | None = None
-        self.name = f"holdfast-{placed.id}"
+        self.name = vault_name(placed)
         self._vault = backup.CfnBackupVault(
             self, "Vault", backup_vault_name=self.name, encryption_key_arn=key.key_arn, backup_vault_tags=placed.tags
         )

@@ -12,7 +12,9 @@ from constructs import Construct
 from holdfast.cdk.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.cdk.context import StoreContext
 from holdfast.cdk.logs import log_group
+from holdfast.cdk.monitoring import add_alarms
 from holdfast.model import Guard, Tier
+from holdfast.store_alarms import max_connections, store_alarms
 from holdfast.stores import Database
 
 MAJOR = "17"
@@ -59,6 +61,9 @@ class GuardedDatabase(Construct):
             self._instance()
         if Guard.PITR in self.guards:
             context.vault.keep(store.id, store.backups, self.arn)
+        if context.topic and Guard.ALARMS in self.guards:
+            alarms = store_alarms(context.placed, store, aurora=context.options.aurora)
+            add_alarms(self, alarms, context.placed, context.topic)
 
     def _instance(self) -> None:
         store = self.declared
@@ -236,5 +241,5 @@ def _parameters(store: Database) -> dict[str, str]:
         "log_min_duration_statement": "1000",
         "log_parameter_max_length": "0",
         "log_statement": "ddl",
-        **({"max_connections": str(store.pool.max_connections)} if store.pool else {}),
+        "max_connections": str(max_connections(store)),
     }

@@ -1,0 +1,219 @@
+"""Alarms of the stores that are no tables, as data: on AWS's own metrics, and on those that the daily jobs write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.broker_alarms import broker_alarms, documents_alarms
+from holdfast.catalog import Placed
+from holdfast.monitoring import PERIOD, Alarm, Metric
+from holdfast.stores import Broker, Database, Documents, Store
+
+RDS = "AWS/RDS"
+JOBS = "Holdfast/Database"  # the namespace of what the daily jobs write to their log as metrics
+DAY = 86_400
+MAX_CPU_PERCENT = 80
+CPU_PERIOD = 900
+MIN_FREE_BYTES = 10 * 2**30
+MAX_CONNECTIONS = 200  # of a server whose database declares no pool
+MAX_CONNECTIONS_PERCENT = 80
+MAX_WAITING = 2  # partitions that were detached and are not archived yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreAlarm(Alarm):
+    """An alarm that can also go off below its threshold, over another period, and on silence."""
+
+    below: bool = False
+    period: int = PERIOD
+    silence: bool = False  # no data is bad news: whoever writes it is dead
+
+    def properties(self, topic: str, tags: Mapping[str, str]) -> dict[str, Any]:
+        base = Alarm.properties(self, topic, tags)
+        for metric in base["Metrics"]:
+            if "MetricStat" in metric:
+                metric["MetricStat"]["Period"] = self.period
+        return base | {
+            "ComparisonOperator": "LessThanThreshold" if self.below else "GreaterThanThreshold",
+            "TreatMissingData": "breaching" if self.silence else "notBreaching",
+        }
+
+
+def function_names(database: str, store: Database) -> Mapping[str, str]:
+    """The functions of a database by their job: its schema at a deploy, drift and, with upkeep, retention daily."""
+    jobs = ("migrate", "drift", *(("retention",) if store.upkeep else ()))
+    return {job: f"{database}-{job}" for job in jobs}
+
+
+def failed_jobs(database: str) -> str:
+    """The queue of what the functions of a database gave up on."""
+    return f"{database}-failed-jobs"
+
+
+def vault_name(placed: Placed) -> str:
+    return f"holdfast-{placed.id}"
+
+
+def max_connections(store: Database) -> int:
+    return store.pool.max_connections if store.pool else MAX_CONNECTIONS
+
+
+def store_alarms(placed: Placed, store: Store, *, aurora: bool = False, prefix: str | None = None) -> Iterator[Alarm]:
+    """Every alarm of one store; ``aurora`` where its database is a cluster, ``prefix`` where topics have another."""
+    name = placed.fill(store.name)
+    match store:
+        case Database():
+            yield from _server(name, store, cluster=aurora)
+            yield from _jobs(name, store)
+            yield _backups(name, vault_name(placed))
+        case Broker():
+            yield from broker_alarms(store, name, prefix)
+        case Documents():
+            yield from documents_alarms(name)
+        case _:
+            return
+
+
+def _server(name: str, store: Database, *, cluster: bool) -> Iterator[Alarm]:
+    of = {"DBClusterIdentifier" if cluster else "DBInstanceIdentifier": name}
+    yield StoreAlarm(
+        id="Cpu",
+        name=f"{name}/cpu",
+        description=f"{name} has been busier than {MAX_CPU_PERCENT} % for a quarter of an hour",
+        metrics=(Metric(id="cpu", name="CPUUtilization", stat="Average", dimensions=of, namespace=RDS),),
+        expression="FILL(cpu, 0)",
+        threshold=MAX_CPU_PERCENT,
+        period=CPU_PERIOD,
+    )
+    if not cluster:  # the storage of a cluster grows by itself
+        yield StoreAlarm(
+            id="Storage",
+            name=f"{name}/storage",
+            description=f"{name} has less than {MIN_FREE_BYTES >> 30} GiB of storage left",
+            metrics=(Metric(id="free", name="FreeStorageSpace", stat="Minimum", dimensions=of, namespace=RDS),),
+            expression="free",
+            threshold=MIN_FREE_BYTES,
+            below=True,
+        )
+    connections = max_connections(store)
+    limit = connections * MAX_CONNECTIONS_PERCENT // 100
+    yield StoreAlarm(
+        id="Connections",
+        name=f"{name}/connections",
+        description=f"{name} has more than {limit} of its {connections} connections open",
+        metrics=(Metric(id="open", name="DatabaseConnections", stat="Maximum", dimensions=of, namespace=RDS),),
+        expression="FILL(open, 0)",
+        threshold=limit,
+    )
+
+
+def _jobs(name: str, store: Database) -> Iterator[Alarm]:
+    for parent in store.upkeep.partitioned if store.upkeep else ():
+        yield _daily(
+            name,
+            parent,
+            "PartitionsAhead",
+            1,
+            f"{parent} of {name} has no partition for what comes next, or nobody looked today",
+            below=True,
+            silence=True,
+        )
+        yield _daily(name, parent, "RowsInDefault", 0, f"rows of {parent} of {name} found no partition")
+        yield _daily(
+            name,
+            parent,
+            "DetachedWaiting",
+            MAX_WAITING,
+            f"more than {MAX_WAITING} partitions of {parent} of {name} wait for their archive",
+        )
+    yield _daily(
+        name, None, "Drift", 0, f"the schema of {name} is not as declared, or nobody looked today", silence=True
+    )
+    for job, function in function_names(name, store).items():
+        yield StoreAlarm(
+            id=f"{job.title()}Errors",
+            name=f"{function}/errors",
+            description=f"{function} failed",
+            metrics=(
+                Metric(
+                    id="errors",
+                    name="Errors",
+                    stat="Sum",
+                    dimensions={"FunctionName": function},
+                    namespace="AWS/Lambda",
+                ),
+            ),
+            expression="FILL(errors, 0)",
+            threshold=0,
+        )
+    queue = failed_jobs(name)
+    yield StoreAlarm(
+        id="FailedJobs",
+        name=f"{name}/failed-jobs",
+        description=f"jobs of {name} were given up: they wait in {queue}",
+        metrics=(
+            Metric(
+                id="waiting",
+                name="ApproximateNumberOfMessagesVisible",
+                stat="Maximum",
+                dimensions={"QueueName": queue},
+                namespace="AWS/SQS",
+            ),
+        ),
+        expression="FILL(waiting, 0)",
+        threshold=0,
+    )
+
+
+def _daily(
+    name: str,
+    table: str | None,
+    metric: str,
+    threshold: int,
+    description: str,
+    *,
+    below: bool = False,
+    silence: bool = False,
+) -> StoreAlarm:
+    words = "".join(w.title() for w in (table or "").split("_"))
+    seen = Metric(
+        id="seen",
+        name=metric,
+        stat="Minimum" if below else "Maximum",
+        dimensions={"Database": name} | ({"Table": table} if table else {}),
+        namespace=JOBS,
+    )
+    return StoreAlarm(
+        id=f"{metric}{words}",
+        name=f"{name}/{table}/{metric}" if table else f"{name}/{metric}",
+        description=description[0].upper() + description[1:],
+        metrics=(seen,),
+        expression="seen" if silence else "FILL(seen, 0)",
+        threshold=threshold,
+        below=below,
+        silence=silence,
+        period=DAY,
+    )
+
+
+def _backups(name: str, vault: str) -> StoreAlarm:
+    counted = {"failed": "Failed", "expired": "Expired", "aborted": "Aborted"}
+    return StoreAlarm(
+        id="Backups",
+        name=f"{name}/backups",
+        description=f"a backup into {vault} failed, came too late or was stopped".capitalize(),
+        metrics=tuple(
+            Metric(
+                id=word,
+                name=f"NumberOfBackupJobs{state}",
+                stat="Sum",
+                dimensions={"BackupVaultName": vault},
+                namespace="AWS/Backup",
+            )
+            for word, state in counted.items()
+        ),
+        expression=" + ".join(f"FILL({word}, 0)" for word in counted),
+        threshold=0,
+    )
