@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -24,12 +25,7 @@ class PrivilegeError(InputError):
 
 def connect(dsn: str) -> Connection:
     """A connection that commits each statement by itself and speaks UTC."""
-    try:
-        given = conninfo_to_dict(dsn)
-    except psycopg.ProgrammingError:  # its text may quote the password
-        raise InputError(
-            "the DSN cannot be read: write postgresql://user@host:5432/database, or host=… dbname=… user=…"
-        ) from None
+    given = _parts(dsn)
     where = _where(given)
     defaults: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "client_encoding": "UTF8"}
     try:
@@ -85,13 +81,26 @@ def _words(error: psycopg.Error) -> str:
             return f"{said} ({error.sqlstate})"
 
 
+def _parts(dsn: str) -> dict[str, Any]:
+    """The fields of a DSN. What is wrong in one is never shown: it may be a piece of the password."""
+    with suppress(psycopg.ProgrammingError):
+        given = conninfo_to_dict(dsn)
+        if "@" not in str(given.get("host", "")) and re.fullmatch(r"[\d,]*", str(given.get("port", ""))):
+            return given
+    raise InputError(
+        "the DSN cannot be read: write postgresql://user@host:5432/database, or host=… dbname=… user=…; "
+        "in the first form, a password's /, @, : and % have to be written as %2F, %40, %3A and %25"
+    )
+
+
 def _where(given: dict[str, Any]) -> str:
     host, port = given.get("host") or given.get("hostaddr"), given.get("port") or 5432
     return f"{host}:{port}" if host else f"the local server on port {port}"
 
 
 def _not_connected(error: psycopg.Error, where: str) -> str:
-    said = str(error).strip().splitlines()[-1].strip()
+    lines = [line for line in str(error).strip().splitlines() if not line.startswith("\t")]  # those are hints
+    said = lines[-1]
     _, fatal, refusal = said.partition("FATAL:")
     if fatal:
         return f"{where} refuses us ({refusal.strip()}): check role, password and database of the DSN"
