@@ -78,6 +78,15 @@ class Pool:
                 f"pool: {self.max_idle} idle, {self.max_open} open and {self.max_connections} in all do not nest"
             )
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """The figures by the names that applications know them by; a lifetime is in seconds."""
+        return {
+            "max_idle_conns": str(self.max_idle),
+            "max_open_conns": str(self.max_open),
+            "conn_max_lifetime": str(int(self.max_lifetime.total_seconds())),
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:
@@ -244,12 +253,19 @@ class Broker:
 
     def __post_init__(self) -> None:
         _check_name("broker", self.name)
+        if not self.topics:
+            raise DeclarationError(f"broker {self.name}: it has no topic, and none appears by itself; declare one")
         # Kafka's metrics write '.' and '_' alike: two topics that differ in nothing else would share their figures.
         _check_unique("topics", f"broker {self.name}", (t.name.replace(".", "_") for t in self.topics))
 
     @property
     def id(self) -> str:
         return construct_id(self.name)
+
+    @property
+    def brokers(self) -> int:
+        """One for each replica."""
+        return max(t.replication for t in self.topics)
 
     def topic(self, topic: Topic, prefix: str | None = None) -> str:
         """The full name of a topic of this broker."""

@@ -1,0 +1,15 @@
+"""What every store carries beside its stack's tags."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from constructs import IConstruct
+
+from holdfast.catalog import Placed
+from holdfast.stores import Store
+
+
+def tag(construct: IConstruct, store: Store, placed: Placed) -> None:
+    tags = cdk.Tags.of(construct)
+    for name, value in placed.table_tags(store).items():
+        tags.add(name, value)
