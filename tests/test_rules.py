@@ -104,7 +104,7 @@ def _reorder(t: Json) -> Json:
 
 
 def _add_strangers(t: Json) -> Json:
-    t["Resources"]["Bucket"] = {"Type": "AWS::S3::Bucket"}
+    t["Resources"]["Page"] = {"Type": "AWS::SSM::Document"}
     t["Resources"]["CDKMetadata"] = {"Type": "AWS::CDK::Metadata", "Properties": {"Analytics": "v2"}}
     t["Resources"]["Other"] = {
         "Type": "AWS::CloudWatch::Alarm",
@@ -431,6 +431,8 @@ def test_ids_are_unique_sorted_and_never_dropped() -> None:
         *(f"HF2{n:02}" for n in range(1, 12)),
         *(f"HF3{n:02}" for n in range(1, 13)),
         *(f"HF4{n:02}" for n in range(1, 16)),
+        *(f"HF50{n}" for n in range(1, 4)),
+        *(f"HF5{n}" for n in (*range(10, 27), *range(30, 36))),
     ]
     assert len(TABLE_RULES) == 14 + 9 + 3
 

@@ -164,7 +164,10 @@ def _waivers(_: argparse.Namespace) -> int:
     stacks = _catalog()
     check_waivers(stacks)
     rows = [
-        [w.rule, t.name, str(w.expires), w.owner, w.reason] for stack in stacks for t in stack.tables for w in t.waivers
+        [w.rule, t.name, str(w.expires), w.owner, w.reason]
+        for stack in stacks
+        for t in (*stack.tables, *stack.stores)
+        for w in t.waivers
     ]
     print(columns([["rule", "table", "ends", "owner", "reason"], *rows]) if rows else "No rule is waived.")
     return 0

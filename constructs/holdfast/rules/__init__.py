@@ -10,14 +10,19 @@ from holdfast.catalog import Placed, placements
 from holdfast.intrinsics import Unknown
 from holdfast.model import Data, DeclarationError, Durable, Environment, Stack, Table, Tier, Waiver
 from holdfast.observed import GLOBAL_TABLE, Observed, ObservedKey
-from holdfast.rules import estate, protection, resources, schema, shape
-from holdfast.rules.base import Finding, Outcome, Rule, Source, Subject, Verdict, fail, guarded, unknown
+from holdfast.rules import estate, protection, resources, schema, shape, stores
+from holdfast.rules.base import EXEMPT, Finding, Outcome, Rule, Source, Subject, Verdict, fail, guarded, unknown
+from holdfast.rules.store_checks import StoreSubject, find, identified, no_ranges, strangers
 from holdfast.rules.waivers import waived
+from holdfast.stores import Documents, Store
 from holdfast.template import StackSeen, observe, observe_key
 
 TABLE_RULES: tuple[Rule, ...] = (*protection.RULES, *shape.RULES, estate.ALARMS, estate.SOUNDING, estate.THRESHOLDS)
 RULES: tuple[Rule, ...] = tuple(
-    sorted((*protection.RULES, *shape.RULES, *estate.RULES, *resources.RULES, *schema.RULES), key=lambda r: r.id)
+    sorted(
+        (*protection.RULES, *shape.RULES, *estate.RULES, *resources.RULES, *schema.RULES, *stores.RULES),
+        key=lambda r: r.id,
+    )
 )
 BY_ID = {rule.id: rule for rule in RULES}
 WARN_DAYS = 30
@@ -35,7 +40,7 @@ def judge(
     places = placements(stacks, environments)
     source = next((s.source for s in seen), Source.TEMPLATE)
     findings = [f if f.source is source else replace(f, source=source) for f in _judge(places, seen)]
-    waivers = {p.fill(t.name): t.waivers for p in places for t in p.tables if t.waivers}
+    waivers = {p.fill(t.name): t.waivers for p in places for t in (*p.tables, *p.stores) if t.waivers}
     return [waived(f, waivers.get(f.table or "", ()), today) for f in findings]
 
 
@@ -43,8 +48,11 @@ def _judge(places: Sequence[Placed], seen: Sequence[StackSeen]) -> Iterator[Find
     shown = {s.id: s for s in seen}
     observed = {s.id: list(observe(s)) for s in seen}
     matched: set[str] = set()
+    stores_matched: dict[str, set[str]] = {}
     for placed in places:
         stack = shown.get(placed.id)
+        for store in placed.stores:
+            yield from _store(placed, store, stack, stores_matched.setdefault(placed.id, set()))
         for table in placed.tables:
             for found in _table(placed, table, stack, observed, shown):
                 matched.add(found.where)
@@ -56,6 +64,27 @@ def _judge(places: Sequence[Placed], seen: Sequence[StackSeen]) -> Iterator[Find
         for table_seen in observed[stack.id]:
             if table_seen.where not in matched:
                 yield _stranger(stack, table_seen, declared.get(stack.id))
+        for logical_id in strangers(stack, stores_matched.get(stack.id, set())):
+            yield _strange_store(stack, logical_id, declared.get(stack.id))
+
+
+def _store(placed: Placed, store: Store, stack: StackSeen | None, matched: set[str]) -> Iterator[Finding]:
+    """Findings about one declared store that is no table."""
+    found = find(stack, placed, store) if stack else None
+    if stack is None or not isinstance(found, str):
+        if isinstance(found, Unknown):
+            verdict = unknown(found.reason)
+        elif stack and isinstance(store, Documents):
+            verdict = EXEMPT  # there only when the synth was asked for it
+        else:
+            verdict = fail(f"it is not in {placed.id}" if stack else f"its stack {placed.id} is not there")
+        yield finding(stores.ABSENT, verdict, placed, store, stack.where if stack else placed.id)
+        return
+    matched.add(found)
+    subject = StoreSubject(placed, store, placed.required(store), stack, found)
+    for rule in stores.STORE_RULES:
+        assert rule.check
+        yield finding(rule, guarded(rule.check, subject), placed, store, stack.at(found))
 
 
 def _table(
@@ -121,6 +150,8 @@ def _stack(placed: Placed, stack: StackSeen, tables: list[Observed]) -> Iterator
             yield finding(BY_ID["HF008"], guarded(protection.rotation, key), placed, None, key.where)
             yield finding(BY_ID["HF009"], guarded(protection.open_policy, key), placed, None, key.where)
             yield finding(BY_ID["HF014"], guarded(protection.declared_key, key, placed), placed, None, key.where)
+    for logical_id, _ in stack.resources("AWS::EC2::SecurityGroup"):
+        yield finding(stores.RANGES, guarded(no_ranges, stack, logical_id), placed, None, stack.at(logical_id))
     for rule, present in resources.demanded(stack, placed):
         yield finding(rule, present, placed, None, stack.where)
     for kind, rule, check in resources.RULES_BY_TYPE:
@@ -137,6 +168,18 @@ def _stranger(stack: StackSeen, seen: Observed, placed: Placed | None) -> Findin
         rule, verdict, name = estate.NAMELESS, unknown(f"{seen.where}: {seen.name.reason}"), None
     else:
         rule, verdict, name = estate.UNDECLARED, fail(f"{seen.where} is declared nowhere"), seen.name
+    return _undeclared(rule, verdict, name, stack, placed, seen.where)
+
+
+def _strange_store(stack: StackSeen, logical_id: str, placed: Placed | None) -> Finding:
+    where, name = stack.at(logical_id), identified(stack, logical_id)
+    known = name if isinstance(name, str) else logical_id
+    return _undeclared(stores.UNDECLARED, fail(f"{where} is declared nowhere"), known, stack, placed, where)
+
+
+def _undeclared(
+    rule: Rule, verdict: Verdict, name: str | None, stack: StackSeen, placed: Placed | None, where: str
+) -> Finding:
     return Finding(
         rule=rule,
         outcome=verdict.outcome,
@@ -144,9 +187,9 @@ def _stranger(stack: StackSeen, seen: Observed, placed: Placed | None) -> Findin
         table=name,
         stack=placed.name if placed else stack.id,
         environment=placed.env.label if placed else None,
-        source=seen.source,
-        where=seen.where,
-        fix=rule.fix.format(table=name or seen.where, stack=stack.id, region=stack.region),
+        source=stack.source,
+        where=where,
+        fix=rule.fix.format(table=name or where, stack=stack.id, region=stack.region),
     )
 
 
@@ -156,7 +199,12 @@ def checked(rule: Rule, subject: Subject) -> Verdict:
 
 
 def finding(
-    rule: Rule, verdict: Verdict, placed: Placed, table: Table | None, where: str, source: Source = Source.TEMPLATE
+    rule: Rule,
+    verdict: Verdict,
+    placed: Placed,
+    table: Table | Store | None,
+    where: str,
+    source: Source = Source.TEMPLATE,
 ) -> Finding:
     name = placed.fill(table.name) if table else None
     return Finding(
@@ -173,7 +221,7 @@ def finding(
     )
 
 
-def _fix(rule: Rule, placed: Placed, table: Table | None) -> str:
+def _fix(rule: Rule, placed: Placed, table: Table | Store | None) -> str:
     name, ttl = (placed.fill(table.name), table.lifetime.ttl) if table else (None, None)
     return rule.fix.format(table=name, stack=placed.name, region=placed.region, ttl=ttl)
 
@@ -186,7 +234,7 @@ def cannot_be_waived(found: Finding) -> bool:
 def check_waivers(stacks: Iterable[Stack]) -> None:
     """Refuses waivers of rules that do not exist, and of what nobody may waive."""
     for placed in placements(stacks):
-        for table in placed.tables:
+        for table in (*placed.tables, *placed.stores):
             for waiver in table.waivers:
                 if waiver.rule not in BY_ID:
                     raise DeclarationError(
@@ -199,16 +247,16 @@ def check_waivers(stacks: Iterable[Stack]) -> None:
                     )
 
 
-def expiring(stacks: Iterable[Stack], today: date) -> Iterator[tuple[Table, Waiver, int]]:
+def expiring(stacks: Iterable[Stack], today: date) -> Iterator[tuple[Table | Store, Waiver, int]]:
     """Waivers that end within thirty days, with the days that are left."""
     for stack in stacks:
-        for table in stack.tables:
+        for table in (*stack.tables, *stack.stores):
             for waiver in table.waivers:
                 if waiver.expires and 0 <= (left := (waiver.expires - today).days) <= WARN_DAYS:
                     yield table, waiver, left
 
 
-def _untouchable(table: Table, placed: Placed) -> bool:
+def _untouchable(table: Table | Store, placed: Placed) -> bool:
     return table.data is Data.PERSONAL and isinstance(table.lifetime, Durable) and placed.env.tier is Tier.PROD
 
 

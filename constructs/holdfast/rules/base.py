@@ -74,13 +74,13 @@ class Rule:
     fix: str
     severity: Severity
     controls: tuple[str, ...] = ()
-    check: Callable[[Subject], Verdict] | None = field(default=None, compare=False, repr=False)
+    check: Callable[..., Verdict] | None = field(default=None, compare=False, repr=False)  # of one subject
     waivable: bool = True  # if not: never for personal durable prod tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One verdict of one rule about one table, or about another resource where ``table`` is None."""
+    """One verdict of one rule about one table or store, or about another resource where ``table`` is None."""
 
     rule: Rule
     outcome: Outcome

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -111,9 +112,12 @@ def demanded(stack: StackSeen, placed: Placed) -> Iterator[tuple[Rule, Verdict]]
             yield rule, fail(f"there is no {kind}")
 
 
+OLDEST = {"python3.": 12, "nodejs": 22}  # the oldest release of each language that still gets fixes
+
+
 def supported_runtime(_: StackSeen, seen: Any) -> bool:
-    name, _found, version = str(seen).partition("python3.")
-    return name == "" and version.isdigit() and int(version) >= 12
+    found = re.fullmatch(r"(python3\.|nodejs)(\d+)(\.x)?", str(seen))
+    return found is not None and int(found[2]) >= OLDEST[found[1]]
 
 
 RULES_BY_TYPE: tuple[tuple[str, Rule, Check], ...] = (
@@ -193,11 +197,11 @@ RULES_BY_TYPE: tuple[tuple[str, Rule, Check], ...] = (
             id="HF307",
             title="Functions run on a supported runtime",
             why="A retired runtime gets no security fixes, and at some point cannot be updated any more.",
-            fix="Use a current Python runtime for the function of {stack}.",
+            fix="Use a current runtime for the function of {stack}.",
             severity=Severity.MEDIUM,
             controls=("SecurityHub Lambda.2",),
         ),
-        _property("Runtime", supported_runtime, "the runtime is retired, or not Python"),
+        _property("Runtime", supported_runtime, "the runtime is retired, or unheard of"),
     ),
     (
         "AWS::Logs::LogGroup",
