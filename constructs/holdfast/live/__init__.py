@@ -1,0 +1,1 @@
+"""AWS itself. Only this package imports boto3."""
