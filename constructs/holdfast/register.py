@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from holdfast.catalog import Placed, environments_named, placements
-from holdfast.model import NONE, DeclarationError, Guard, Key, Stack, Stream, Table
+from holdfast.model import NONE, DeclarationError, Fact, Guard, Key, Stack, Stream, Table
 from holdfast.policy import RECOVERY_DAYS, lifetime
-from holdfast.text import columns
+from holdfast.stores import Backups, Broker, Bucket, Cache, Database, Documents, Registry, Store
+from holdfast.stores import assumptions as store_assumptions
+from holdfast.text import columns, span
 
 VERSION = 1
 SHORT = {
@@ -29,12 +31,18 @@ def show(stacks: Iterable[Stack], *, env: str, system: str | None, assumed: bool
     if system is not None and system not in systems:
         raise DeclarationError(f"unknown system {system!r}: known are {', '.join(systems)}")
     places = [p for p in placements(stacks, environments_named(env)) if system in (None, p.stack.system)]
-    rows = [row for p in places for t in p.tables for row in (assumptions(p, t) if assumed else [entry(p, t)])]
-    if as_json:
-        kind = "assumptions" if assumed else "tables"
-        document = {"version": VERSION, "command": "list", "env": env, "summary": {kind: len(rows)}, kind: rows}
-        return json.dumps(document, indent=2)
-    return _assumed_text(rows) if assumed else _text(rows)
+    if assumed:
+        rows = [a for p in places for t in p.tables for a in assumptions(p, t)]
+        rows += [a for p in places for s in p.stores for a in _store_assumptions(p, s)]
+        return _json(env, assumptions=rows) if as_json else _assumed_text(rows)
+    tables = [entry(p, t) for p in places for t in p.tables]
+    stores = [store_entry(p, s) for p in places for s in p.stores]
+    return _json(env, tables=tables, stores=stores) if as_json else "\n\n".join(_text(tables, stores))
+
+
+def _json(env: str, **lists: list[dict[str, Any]]) -> str:
+    summary = {name: len(rows) for name, rows in lists.items()}
+    return json.dumps({"version": VERSION, "command": "list", "env": env, "summary": summary, **lists}, indent=2)
 
 
 def entry(placed: Placed, table: Table) -> dict[str, Any]:
@@ -83,6 +91,76 @@ def assumptions(placed: Placed, table: Table) -> list[dict[str, Any]]:
     ]
 
 
+def store_entry(placed: Placed, store: Store) -> dict[str, Any]:
+    """One store that is no table, in one environment."""
+    return {
+        "store": placed.fill(store.name),
+        "kind": type(store).__name__.lower(),
+        "environment": placed.env.label,
+        "region": placed.region,
+        "system": placed.stack.system,
+        "stack": placed.name,
+        "owner": placed.stack.owner,
+        "purpose": store.purpose,
+        "lifetime": lifetime(store),
+        "data": store.data.value,
+        "guards": [g.name for g in Guard if g in placed.required(store)],
+        "facts": dict(facts(store)),
+        "assumed": [{k: v for k, v in a.items() if k != "table"} for a in _store_assumptions(placed, store)],
+    }
+
+
+def facts(store: Store) -> Iterator[tuple[str, str]]:
+    """What is declared about a store, in words."""
+    match store:
+        case Database():
+            yield "schema", f"schemas/{store.schema}"
+            yield "recovery", f"any second of the last {store.recovery.days} days"
+            yield from _backups(store.backups)
+            if store.pool:
+                yield (
+                    "pool",
+                    f"{store.pool.max_open} open, {store.pool.max_idle} idle, for {span(store.pool.max_lifetime)}",
+                )
+            if store.upkeep:
+                yield "partitioned", ", ".join(store.upkeep.partitioned)
+        case Documents():
+            yield "recovery", f"any second of the last {store.recovery.days} days"
+            yield from _backups(store.backups)
+        case Cache():
+            yield from ((f.pattern, f"expires after {span(f.ttl)}") for f in store.families)
+        case Broker():
+            for t in store.topics:
+                yield store.topic(t), f"{t.partitions} partitions, {t.replication} replicas, kept {span(t.keep)}"
+        case Bucket():
+            for prefix in store.prefixes:
+                yield prefix.path, prefix.fate or "kept"
+            if store.locked:
+                yield "locked", f"nothing is deleted before {store.locked.days} days"
+        case Registry():
+            yield from ((s.name, f"port {s.port}, gRPC {s.grpc_port}") for s in store.services)
+
+
+def _backups(backups: Backups) -> Iterator[tuple[str, str]]:
+    for name, schedule in backups.schedules.items():
+        yield f"{name} backup", f"{schedule}, kept {backups.keep.days} days"
+
+
+def _store_assumptions(placed: Placed, store: Store) -> list[dict[str, Any]]:
+    owner = [("owner", placed.stack.owner, a.reason) for a in placed.stack.assumed if a.fact is Fact.OWNER]
+    return [
+        {
+            "table": placed.fill(store.name),
+            "environment": placed.env.label,
+            "fact": what,
+            "index": None,
+            "value": value,
+            "reason": reason,
+        }
+        for what, value, reason in (*owner, *store_assumptions(store))
+    ]
+
+
 def short(guards: Guard) -> str:
     return " ".join(name for guard, name in SHORT.items() if guard in guards) or "-"
 
@@ -98,12 +176,9 @@ def _stream(stream: Stream | None, placed: Placed) -> dict[str, Any] | None:
     return {"view": stream.view.value, "consumer": consumer, "pending": stream.pending}
 
 
-def _text(rows: list[dict[str, Any]]) -> str:
+def _text(rows: list[dict[str, Any]], stores: list[dict[str, Any]]) -> Iterator[str]:
     table = [["environment", "stack", "table", "indexes", "data", "state", "guards"]]
     for r in rows:
-        guards = NONE
-        for name in r["guards"]:
-            guards |= Guard[name]
         state = [r["usage"], *([r["governance"]] if r["governance"] != "stack" else [])]
         state += [] if r["deployed"] else ["not deployed"]
         table.append(
@@ -114,12 +189,38 @@ def _text(rows: list[dict[str, Any]]) -> str:
                 str(len(r["indexes"])),
                 f"{r['lifetime']} {r['data']}",
                 ", ".join(state),
-                short(guards),
+                _short_names(r["guards"]),
             ]
         )
+    if rows:
+        yield columns(table)
+    if stores:
+        names = ("environment", "stack", "store", "kind", "data", "guards")
+        lines = [
+            [
+                r["environment"],
+                r["stack"],
+                r["store"],
+                r["kind"],
+                f"{r['lifetime']} {r['data']}",
+                _short_names(r["guards"]),
+            ]
+            for r in stores
+        ]
+        yield columns([list(names), *lines])
     indexes = sum(len(r["indexes"]) for r in rows)
-    assumed = sum(len(r["assumed"]) for r in rows)
-    return f"{columns(table)}\n\n{len(rows)} tables, {indexes} indexes, {assumed} assumed facts (--assumed lists them)"
+    assumed = sum(len(r["assumed"]) for r in (*rows, *stores))
+    yield (
+        f"{len(rows)} tables, {indexes} indexes, {len(stores)} other stores, "
+        f"{assumed} assumed facts (--assumed lists them)"
+    )
+
+
+def _short_names(names: Iterable[str]) -> str:
+    guards = NONE
+    for name in names:
+        guards |= Guard[name]
+    return short(guards)
 
 
 def _assumed_text(rows: list[dict[str, Any]]) -> str:

@@ -19,6 +19,7 @@ from holdfast.model import (
     construct_id,
     unknown_placeholders,
 )
+from holdfast.text import span
 
 LEGAL_NAME = re.compile(r"[a-z][a-z0-9-]{1,40}[a-z0-9]")  # the narrowest of RDS, ElastiCache, MSK and S3
 LEGAL_GROUP = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # CloudWatch has no lag of a group with other characters
@@ -297,6 +298,12 @@ class Prefix:
     def folder(self) -> str:
         return self.path.partition("{")[0]
 
+    @property
+    def fate(self) -> str:
+        """What becomes of its objects, in words."""
+        ages = [f"{name} after {span(age)}" for name, age in self.tiers.items()]
+        return ", ".join([*ages, *([f"expires after {span(self.expire)}"] if self.expire else [])])
+
     def key(self, **fields: str) -> str:
         """The key of one object below this prefix; values that would leave their folder are refused."""
         wanted = FIELDS.findall(self.path)
@@ -309,7 +316,7 @@ class Prefix:
 class Bucket:
     """An S3 bucket; account and region are added to its name, which has to be the only one in the world."""
 
-    offers: ClassVar[Guard] = Guard.RETAIN | Guard.PITR | Guard.TTL | Guard.CUSTOMER_KEY | Guard.TAGS | Guard.ALARMS
+    offers: ClassVar[Guard] = Guard.RETAIN | Guard.PITR | Guard.TTL | Guard.CUSTOMER_KEY | Guard.TAGS
     name: str
     purpose: str
     data: Data
@@ -438,15 +445,10 @@ def assumptions(store: Store) -> Iterator[tuple[str, str, str]]:
         case Database() | Documents() | Registry():
             yield from ((what, "", why) for what, why in store.assumed.items())
         case Cache():
-            yield from ((f.pattern, f"expires after {f.ttl}", f.assumed) for f in store.families if f.assumed)
+            yield from ((f.pattern, f"expires after {span(f.ttl)}", f.assumed) for f in store.families if f.assumed)
         case Broker():
             for t in store.topics:
                 if t.assumed:
-                    yield t.name, f"{t.partitions} partitions, kept {t.keep}", t.assumed
+                    yield t.name, f"{t.partitions} partitions, kept {span(t.keep)}", t.assumed
         case Bucket():
-            yield from ((p.path, _ages(p), p.assumed) for p in store.prefixes if p.assumed)
-
-
-def _ages(prefix: Prefix) -> str:
-    ages = [f"{name} after {age}" for name, age in prefix.tiers.items()]
-    return ", ".join([*ages, *([f"expires after {prefix.expire}"] if prefix.expire else [])])
+            yield from ((p.path, p.fate, p.assumed) for p in store.prefixes if p.assumed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
@@ -16,3 +17,12 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
         return "  ".join(cells).rstrip()
 
     return "\n".join([line(header), "  ".join("-" * w for w in widths), *map(line, body)])
+
+
+def span(time: timedelta) -> str:
+    """A length of time in the largest unit that says it exactly."""
+    seconds = int(time.total_seconds())
+    units = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+    unit, size = next((u, n) for u, n in units if seconds % n == 0)
+    count = seconds // size
+    return f"{count} {unit}" + ("" if count == 1 else "s")
