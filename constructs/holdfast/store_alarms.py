@@ -116,7 +116,7 @@ def _jobs(name: str, store: Database) -> Iterator[Alarm]:
             parent,
             "PartitionsAhead",
             1,
-            f"{parent} of {name} has no partition for what comes next, or nobody looked today",
+            f"no partition of {parent} in {name} is ready for what comes next, or nobody looked today",
             below=True,
             silence=True,
         )

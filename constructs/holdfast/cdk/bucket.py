@@ -64,6 +64,7 @@ class GuardedBucket(Construct):
         bucket.apply_removal_policy(cdk.RemovalPolicy.RETAIN if kept else cdk.RemovalPolicy.DESTROY)
         self.arn = bucket.attr_arn
         self.name = bucket.ref
+        self.logical_id = cdk.Stack.of(self).get_logical_id(bucket)
         s3.CfnBucketPolicy(self, "Policy", bucket=bucket.ref, policy_document=_tls_only(bucket.attr_arn))
         tags = cdk.Tags.of(self)
         for name, value in placed.table_tags(store).items():

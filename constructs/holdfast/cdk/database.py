@@ -98,6 +98,7 @@ class GuardedDatabase(Construct):
             **self._per_instance(),
         )
         self._keep(instance, *logs)
+        self.resources: list[cdk.CfnResource] = [instance]
         self.arn = instance.attr_db_instance_arn
         self.host = instance.attr_endpoint_address
         self.secret_arn = instance.attr_master_user_secret_secret_arn
@@ -132,6 +133,8 @@ class GuardedDatabase(Construct):
             **self._shared(),
         )
         self._keep(cluster, *logs)
+        self.resources = [cluster]
+        self._acknowledge(cluster)
         for number in range(2 if self.prod else 1):
             instance = rds.CfnDBInstance(
                 self,
@@ -144,6 +147,7 @@ class GuardedDatabase(Construct):
                 **self._per_instance(),
             )
             self._keep(instance)
+            self.resources.append(instance)
             self._acknowledge(instance)
             acknowledge(
                 instance,
@@ -210,7 +214,7 @@ class GuardedDatabase(Construct):
         )
         return role.without_policy_updates()
 
-    def _acknowledge(self, instance: rds.CfnDBInstance) -> None:
+    def _acknowledge(self, resource: cdk.CfnResource) -> None:
         if self.prod:
             return
         rules = (
@@ -221,7 +225,7 @@ class GuardedDatabase(Construct):
             "RDSMultiAZSupport",
         )
         acknowledge(
-            instance,
+            resource,
             self.context.rebuilt,
             f"{AWS_SOLUTIONS}-RDS3",
             f"{AWS_SOLUTIONS}-RDS10",

@@ -53,23 +53,25 @@ class Network(Construct):
         target.add_ingress_rule(source, ec2.Port.tcp(port), why)
 
     @cached_property
-    def _end_points(self) -> ec2.SecurityGroup:
+    def end_points(self) -> ec2.SecurityGroup:
+        """What the interface end points wear."""
         group = self.group("EndPoints", "Interface end points of AWS services")
         self.allow(self.services, group, 443, "AWS services through their end points")
         return group
 
-    def reach(self, name: str, service: ec2.InterfaceVpcEndpointAwsService) -> None:
+    def reach(self, name: str, service: ec2.InterfaceVpcEndpointAwsService) -> Construct:
         """The services' group reaches an AWS service from here; asking twice is asking once."""
-        if self.node.try_find_child(name):
-            return
-        ec2.InterfaceVpcEndpoint(
+        if found := self.node.try_find_child(name):
+            assert isinstance(found, Construct)
+            return found
+        return ec2.InterfaceVpcEndpoint(
             self,
             name,
             vpc=self.vpc,
             service=service,
             private_dns_enabled=True,
             open=False,
-            security_groups=[self._end_points],
+            security_groups=[self.end_points],
         )
 
     def reach_s3(self) -> None:

@@ -6,19 +6,48 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from holdfast.catalog import Placed
+from holdfast.cdk.broker import GuardedBroker
 from holdfast.cdk.bucket import GuardedBucket
+from holdfast.cdk.cache import GuardedCache
 from holdfast.cdk.context import Options, StoreContext
 from holdfast.cdk.database import GuardedDatabase
-from holdfast.stores import Bucket, Database
+from holdfast.cdk.documents import GuardedDocuments
+from holdfast.cdk.functions import DatabaseFunctions
+from holdfast.cdk.pool import DatabasePool
+from holdfast.cdk.registry import ServiceRegistry
+from holdfast.model import DeclarationError
+from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Registry
 
 
 def add_stores(scope: Construct, placed: Placed, key: kms.IKey, topic: str | None) -> None:
     context = StoreContext(scope=scope, placed=placed, key=key, topic=topic, options=Options.of(scope))
+    # Buckets first: the archive of a database is one of them.
     buckets = {s.name: GuardedBucket(scope, s, context) for s in placed.stores if isinstance(s, Bucket)}
     for store in placed.stores:
         match store:
+            case Bucket():
+                pass
             case Database():
                 database = GuardedDatabase(scope, store, context)
-                _ = (database, buckets)
-            case _:
-                pass
+                DatabaseFunctions(database, _archive(store, buckets))
+                if store.pool:
+                    DatabasePool(database, store.pool)
+            case Cache():
+                GuardedCache(scope, store, context)
+            case Broker():
+                GuardedBroker(scope, store, context)
+            case Documents():
+                if context.options.documents:
+                    GuardedDocuments(scope, store, context)
+            case Registry():
+                ServiceRegistry(scope, store, context)
+
+
+def _archive(store: Database, buckets: dict[str, GuardedBucket]) -> GuardedBucket | None:
+    if store.upkeep is None:
+        return None
+    if store.upkeep.archive not in buckets:
+        raise DeclarationError(
+            f"database {store.name}: its archive {store.upkeep.archive} is no bucket of the stack; declare it there"
+        )
+    return buckets[store.upkeep.archive]
