@@ -206,6 +206,7 @@ DECLARE
   policy  ops.partition_policy;
   expired record;
   name    text;
+  index   regclass;
 BEGIN
   SELECT * INTO expired FROM ops.expired_partitions(p_now) e WHERE e.partition = p_partition;
   IF NOT FOUND THEN
@@ -217,6 +218,9 @@ BEGIN
   EXECUTE format('DROP VIEW IF EXISTS cold.%I', 'archive_first_' || p_partition);
   IF name <> p_partition THEN
     EXECUTE format('ALTER TABLE public.%I RENAME TO %I', p_partition, name);
+    FOR index IN SELECT indexrelid FROM pg_index WHERE indrelid = to_regclass(format('public.%I', name)) LOOP
+      EXECUTE format('ALTER INDEX %s RENAME TO %I', index, name || '_' || index::oid);  -- part 1 may still have theirs
+    END LOOP;
   END IF;
   EXECUTE format('ALTER TABLE public.%I SET SCHEMA cold', name);
   IF policy.archive THEN

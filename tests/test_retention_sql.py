@@ -1,0 +1,307 @@
+"""What the database itself does and refuses, on every PostgreSQL of the wheel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+from lifecycle_database import NOW, USER, column, database, events, fill_months, live, prepare, value
+from psycopg import errors
+
+from holdfast.postgres.connection import Connection, connect
+from holdfast.postgres.server import Server, candidates, temporary
+
+
+@pytest.fixture(scope="module", params=["wheel 18", "wheel 16"])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    with temporary(candidates()[request.param]) as running:
+        yield prepare(running)
+
+
+@pytest.fixture(scope="module")
+def own(server: Server) -> Iterator[Connection]:
+    with database(server) as dsn, connect(dsn) as connection:
+        yield connection
+
+
+@pytest.fixture
+def db(own: Connection) -> Iterator[Connection]:
+    """What a test does is undone after it."""
+    with own.transaction(force_rollback=True):
+        yield own
+
+
+@contextmanager
+def refused(db: Connection, error: type[psycopg.Error], words: str = ".") -> Iterator[None]:
+    with pytest.raises(error, match=words), db.transaction():
+        yield
+
+
+def create_missing(db: Connection, now: datetime, since: str | None = None) -> None:
+    for parent, lower in db.execute("SELECT * FROM ops.missing_partitions(%s, %s)", (now, since)).fetchall():
+        db.execute("SELECT ops.create_partition(%s, %s)", (parent, lower))
+
+
+def detach(db: Connection, *names: str, now: datetime = NOW) -> None:
+    for name in names:
+        cold = value(db, "SELECT ops.detach_partition(%s, %s)", name, now)
+        while not value(db, "SELECT ops.freeze_partition(%s, %s)", cold, now):
+            pass
+
+
+def test_the_policy_is_the_documents(db: Connection) -> None:
+    partitions = db.execute("SELECT parent, key_column, step, retention, archive FROM ops.partition_policy ORDER BY 1")
+    assert partitions.fetchall() == [
+        ("lifecycle_events", "created_at", timedelta(days=30), timedelta(days=730), True),
+        ("metrics_daily", "metric_date", timedelta(days=365), timedelta(days=1095), False),
+        ("trigger_executions", "executed_at", timedelta(days=30), timedelta(days=90), False),
+    ]  # psycopg reads a month as 30 days and a year as 365
+    rows = db.execute("SELECT table_name, retention FROM ops.row_policy ORDER BY 1").fetchall()
+    assert rows == [("user_lifecycle_history", None), ("workflow_executions", timedelta(days=365))]
+
+
+def test_partitions_are_there_before_they_are_needed_and_have_the_documented_names(db: Connection) -> None:
+    create_missing(db, NOW)
+    assert column(db, "SELECT partition FROM ops.partitions() ORDER BY parent, lower_bound") == [
+        *(f"lifecycle_events_{m}" for m in ("2026_11", "2026_12", "2027_01", "2027_02")),
+        *("metrics_daily_2026", "metrics_daily_2027"),
+        *(f"trigger_executions_{m}" for m in ("2026_11", "2026_12", "2027_01", "2027_02")),
+    ]
+    assert db.execute("SELECT * FROM ops.missing_partitions(%s)", (NOW,)).fetchall() == []
+    (late,) = db.execute("SELECT * FROM ops.missing_partitions('2026-12-01 00:00Z') WHERE parent LIKE 'l%'").fetchall()
+    assert late == ("lifecycle_events", datetime(2027, 3, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Shanghai", "America/Los_Angeles"])
+def test_bounds_are_utc_whatever_the_session_speaks(db: Connection, zone: str) -> None:
+    db.execute("SELECT set_config('timezone', %s, false)", (zone,))
+    create_missing(db, datetime(2024, 12, 31, 20, tzinfo=UTC))  # 2025 in Shanghai
+    bounds = db.execute("SELECT partition, lower_bound, upper_bound FROM ops.partitions() WHERE partition ~ '2024'")
+    expected = {
+        "lifecycle_events_2024_12": (datetime(2024, 12, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)),
+        "trigger_executions_2024_12": (datetime(2024, 12, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)),
+        "metrics_daily_2024": (datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)),
+    }
+    assert {name: (lower, upper) for name, lower, upper in bounds} == expected
+    db.execute("INSERT INTO lifecycle_events (event_type, created_at) VALUES ('last', '2024-12-31 23:59:59.999999Z')")
+    db.execute("INSERT INTO lifecycle_events (event_type, created_at) VALUES ('first', '2025-01-01 00:00Z')")
+    db.execute(
+        "INSERT INTO metrics_daily (metric_date, lifecycle_stage, metric_name, metric_value) "
+        "VALUES ('2024-12-31', 'Revenue', 'x', 1), ('2025-01-01', 'Revenue', 'x', 1)"
+    )
+    rows = db.execute(
+        "SELECT tableoid::regclass::text, event_type FROM lifecycle_events ORDER BY created_at"
+    ).fetchall()
+    assert rows == [("lifecycle_events_2024_12", "last"), ("lifecycle_events_2025_01", "first")]
+    homes = column(db, "SELECT tableoid::regclass::text FROM metrics_daily ORDER BY metric_date")
+    assert homes == ["metrics_daily_2024", "metrics_daily_2025"]
+
+    end = datetime(2026, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)  # two years after the last moment of December 2024
+    expired = "SELECT partition FROM ops.expired_partitions(%s) WHERE parent = 'lifecycle_events'"
+    assert column(db, expired, end) == []
+    assert column(db, expired, end + timedelta(microseconds=1)) == ["lifecycle_events_2024_12"]
+
+
+def test_ninety_days_in_monthly_partitions_are_90_to_121_days(db: Connection) -> None:
+    fill_months(db, "trigger_executions", "2024-01-01", "2024-12-01")
+    ages = set()
+    for name, lower, upper in db.execute("SELECT partition, lower_bound, upper_bound FROM ops.partitions()").fetchall():
+        due = upper + timedelta(days=90)
+        expired = "SELECT %s IN (SELECT partition FROM ops.expired_partitions(%s))"
+        assert value(db, expired, name, due)
+        assert not value(db, expired, name, due - timedelta(microseconds=1))
+        ages.add((due - lower).days)
+    assert ages == {119, 120, 121}  # February 2024 has 29 days
+
+
+def test_rows_that_found_no_partition_move_into_theirs(db: Connection) -> None:
+    events(db, "2026-10-05", 40)  # kept, and nobody made October
+    events(db, "2026-11-02", 10)
+    db.execute("INSERT INTO lifecycle_events (event_type, created_at) VALUES ('far ahead', '2031-01-01')")
+    before = live(db)
+    create_missing(db, NOW)
+    assert live(db) == before
+    homes: dict[str, int] = dict(
+        db.execute("SELECT tableoid::regclass::text, count(*) FROM lifecycle_events GROUP BY 1").fetchall()
+    )
+    assert homes == {"lifecycle_events_2026_10": 40, "lifecycle_events_2026_11": 10, "lifecycle_events_default": 1}
+
+
+def test_only_what_is_expired_can_be_detached(db: Connection) -> None:
+    fill_months(db)
+    with refused(db, errors.InvalidParameterValue, "lifecycle_events_2024_10 is not expired"):
+        db.execute("SELECT ops.detach_partition('lifecycle_events_2024_10', '2026-10-31 23:59:59Z')")
+    with refused(db, errors.InvalidParameterValue, "does not begin a partition"):
+        db.execute("SELECT ops.create_partition('lifecycle_events', '2024-11-02')")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE lifecycle_events_2024_09",  # still attached
+        "DROP TABLE lifecycle_events_default",
+        "DROP TABLE lifecycle_events",
+        "DROP TABLE cold.lifecycle_events_2024_08",
+    ],
+)
+def test_a_plain_drop_of_unarchived_events_is_refused_by_hand_too(db: Connection, statement: str) -> None:
+    fill_months(db)
+    detach(db, "lifecycle_events_2024_08")
+    with refused(db, errors.DependentObjectsStillExist, "view cold.archive_first_lifecycle_events"):
+        db.execute(statement)
+
+
+def test_the_log_refuses_to_say_that_unarchived_rows_are_dropped(db: Connection) -> None:
+    fill_months(db)
+    detach(db, "lifecycle_events_2024_08")
+    with refused(db, errors.CheckViolation, "archived_before_dropped"):
+        db.execute("SELECT ops.drop_detached('lifecycle_events_2024_08', %s)", (NOW,))
+    with refused(db, errors.CheckViolation, "archived_as_it_was"):
+        db.execute("UPDATE ops.archive_log SET archived_at = now()")
+    assert value(db, "SELECT to_regclass('cold.lifecycle_events_2024_08') IS NOT NULL")
+
+
+def test_what_was_archived_has_to_be_all_that_is_there(db: Connection) -> None:
+    fill_months(db)
+    events(db, "2024-08-01", 5)
+    detach(db, "lifecycle_events_2024_08")
+    with refused(db, errors.DataException, "holds 5 rows but 0 are archived"):
+        db.execute("SELECT ops.mark_archived('lifecycle_events_2024_08', 'm', 0, %s)", (NOW,))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO cold.lifecycle_events_2024_08 (id, event_type, created_at) VALUES (-1, 'x', '2024-08-02')",
+        "UPDATE cold.lifecycle_events_2024_08 SET event_type = 'x'",
+        "DELETE FROM cold.lifecycle_events_2024_08",
+        "TRUNCATE cold.lifecycle_events_2024_08",
+    ],
+)
+def test_frozen_rows_change_no_more(db: Connection, statement: str) -> None:
+    fill_months(db)
+    detach(db, "lifecycle_events_2024_08")
+    with refused(db, errors.ObjectNotInPrerequisiteState, "lifecycle_events_2024_08 is frozen"):
+        db.execute(statement)
+
+
+def executions(db: Connection, **by_status: str) -> dict[str, str]:
+    """One execution of each status, begun that long ago; its id by its status."""
+    workflow = value(db, "INSERT INTO workflows (name, bpmn_xml) VALUES ('w', '<x/>') RETURNING id")
+    query = (
+        "INSERT INTO workflow_executions (workflow_id, user_id, status, started_at) "
+        "VALUES (%s, %s, %s, %s::timestamptz - %s::interval) RETURNING id"
+    )
+    return {status: value(db, query, workflow, USER, status, NOW, age) for status, age in by_status.items()}
+
+
+def test_purging_never_takes_a_pending_or_running_execution(db: Connection) -> None:
+    old = dict.fromkeys(["pending", "running", "completed", "failed", "cancelled"], "5 years")
+    executions(db, **old)
+    assert value(db, "SELECT ops.expired_rows('workflow_executions', %s)", NOW) == 3
+    assert value(db, "SELECT ops.purge_rows('workflow_executions', %s, 2)", NOW) == 2
+    assert value(db, "SELECT ops.purge_rows('workflow_executions', %s, 2)", NOW) == 1
+    assert value(db, "SELECT ops.purge_rows('workflow_executions', %s, 2)", NOW) == 0
+    assert column(db, "SELECT status FROM workflow_executions ORDER BY 1") == ["pending", "running"]
+
+
+def test_an_execution_is_as_old_as_its_end_and_goes_after_a_year(db: Connection) -> None:
+    ids = executions(db, completed="366 days", failed="364 days", cancelled="5 years")
+    ended = "UPDATE workflow_executions SET completed_at = %s::timestamptz - '364 days'::interval WHERE id = %s"
+    db.execute(ended, (NOW, ids["cancelled"]))
+    assert value(db, "SELECT ops.purge_rows('workflow_executions', %s, 9)", NOW) == 1
+    assert column(db, "SELECT status FROM workflow_executions ORDER BY 1") == ["cancelled", "failed"]
+
+
+def test_a_purged_execution_leaves_its_events_and_a_frozen_row_keeps_its_number(db: Connection) -> None:
+    fill_months(db)
+    create_missing(db, NOW)
+    ids = executions(db, completed="2 years")
+    insert = "INSERT INTO lifecycle_events (event_type, workflow_execution_id, created_at) VALUES ('x', %s, %s)"
+    for at in ("2024-08-05", "2026-11-05"):
+        db.execute(insert, (ids["completed"], at))
+    detach(db, "lifecycle_events_2024_08")
+    assert value(db, "SELECT ops.purge_rows('workflow_executions', %s, 9)", NOW) == 1
+    assert column(db, "SELECT workflow_execution_id FROM lifecycle_events") == [None]
+    assert column(db, "SELECT workflow_execution_id FROM cold.lifecycle_events_2024_08") == [ids["completed"]]
+
+
+def test_history_is_kept_for_ever(db: Connection) -> None:
+    db.execute(
+        "INSERT INTO user_lifecycle_history (user_id, to_stage, transitioned_at) VALUES (%s, 'Revenue', '1999-01-01')",
+        (USER,),
+    )
+    assert value(db, "SELECT ops.expired_rows('user_lifecycle_history', %s)", NOW) == 0
+    assert value(db, "SELECT ops.purge_rows('user_lifecycle_history', %s, 9)", NOW) == 0
+
+
+def test_late_rows_go_to_a_further_part_of_their_month_until_it_is_frozen(db: Connection) -> None:
+    fill_months(db)
+    detach(db, "lifecycle_events_2024_08")
+    events(db, "2024-08-01", 25)
+    late = db.execute("SELECT parent, lower_bound, rows, archive FROM ops.late_rows(%s)", (NOW,)).fetchall()
+    assert late == [("lifecycle_events", datetime(2024, 8, 1, tzinfo=UTC), 25, True)]
+    drain = "SELECT ops.drain_late('lifecycle_events', '2024-08-01', %s, 10)"
+    assert [value(db, drain, NOW) for _ in range(4)] == [10, 10, 5, 0]
+    assert value(db, "SELECT count(*) FROM cold.lifecycle_events_2024_08_part2") == 25
+    assert value(db, "SELECT count(*) FROM lifecycle_events_default") == 0
+    with refused(db, errors.DependentObjectsStillExist):
+        db.execute("DROP TABLE cold.lifecycle_events_2024_08_part2")
+    assert value(db, "SELECT ops.freeze_partition('lifecycle_events_2024_08_part2', %s)", NOW)
+    events(db, "2024-08-01", 1)
+    assert value(db, drain, NOW) == 1
+    assert value(db, "SELECT count(*) FROM cold.lifecycle_events_2024_08_part3") == 1
+
+
+def test_late_rows_of_a_table_without_archive_are_deleted_and_kept_months_are_left_alone(db: Connection) -> None:
+    trigger = value(db, "INSERT INTO triggers (name, event_type, conditions) VALUES ('t', 'e', '{}') RETURNING id")
+    insert = "INSERT INTO trigger_executions (trigger_id, condition_met, executed_at) VALUES (%s, true, %s)"
+    for at in ("2026-07-31 23:59:59.999999Z", "2026-08-01 00:00Z"):  # 90 days before NOW are 18 August
+        db.execute(insert, (trigger, at))
+    assert value(db, "SELECT ops.drain_late('trigger_executions', '2026-07-01', %s, 10)", NOW) == 1
+    with refused(db, errors.InvalidParameterValue, "is not expired"):
+        db.execute("SELECT ops.drain_late('trigger_executions', '2026-08-01', %s, 10)", (NOW,))
+    assert value(db, "SELECT count(*) FROM trigger_executions") == 1
+
+
+def test_a_month_that_is_made_again_after_its_archive_becomes_its_next_part(db: Connection) -> None:
+    """A longer retention, or a time set back, brings an archived month back."""
+    fill_months(db, until="2024-08-01")
+    detach(db, "lifecycle_events_2024_08")
+    fill_months(db, until="2024-08-01")
+    detach(db, "lifecycle_events_2024_08")
+    names = column(db, "SELECT name FROM ops.archive_log ORDER BY part")
+    assert names == ["lifecycle_events_2024_08", "lifecycle_events_2024_08_part2"]
+    with refused(db, errors.DependentObjectsStillExist, "archive_first_lifecycle_events_2024_08_part2"):
+        db.execute("DROP TABLE cold.lifecycle_events_2024_08_part2")
+
+
+def test_no_function_trusts_the_sessions_search_path_or_reads_the_clock(db: Connection) -> None:
+    functions = db.execute(
+        "SELECT proname, proconfig, prosrc, pg_get_function_arguments(oid) FROM pg_proc "
+        "WHERE pronamespace = 'ops'::regnamespace"
+    ).fetchall()
+    assert len(functions) >= 15
+    for name, settings, source, arguments in functions:
+        paths = [s for s in settings or () if s.startswith("search_path=")]
+        assert [p for p in paths if p.endswith("pg_temp")], name
+        assert "now()" not in source + arguments, name
+        assert "current_timestamp" not in source.lower(), name
+        if "timestamptz" in source or "p_lower" in arguments:
+            assert "TimeZone=UTC" in settings, name
+
+
+def test_a_table_of_the_session_cannot_take_the_place_of_the_policy(db: Connection) -> None:
+    create_missing(db, NOW)
+    db.execute("CREATE TEMP TABLE pg_inherits (inhparent oid, inhrelid oid); SET search_path = pg_temp, public")
+    assert value(db, "SELECT count(*) FROM ops.partitions()") == 10
+
+
+def test_a_lock_is_given_up_before_a_writer_could_be_chosen_as_the_victim(db: Connection) -> None:
+    with psycopg.connect(db.info.dsn) as other:
+        other.execute("SELECT FROM lifecycle_events_default")  # a reader in a transaction
+        with refused(db, errors.LockNotAvailable):
+            db.execute("SELECT ops.create_partition('lifecycle_events', '2026-11-01')")
