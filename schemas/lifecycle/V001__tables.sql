@@ -1,5 +1,5 @@
 -- The lifecycle platform's ten tables. Where they depart from the document, deviations.toml says why (D1 to D7).
-SET LOCAL timezone = 'UTC';  -- D6: partition bounds are read in the session's zone
+SET LOCAL timezone = 'UTC';  -- D6: bounds are read in the zone of the session
 
 CREATE TABLE users (
   id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
@@ -107,7 +107,7 @@ CREATE TABLE trigger_executions (
   workflow_execution_id uuid REFERENCES workflow_executions (id) ON DELETE SET NULL,  -- D3
   executed_at timestamptz NOT NULL DEFAULT now(),  -- D2
   PRIMARY KEY (id, executed_at)  -- D1
-) PARTITION BY RANGE (executed_at);
+) PARTITION BY RANGE (executed_at);  -- D6
 CREATE INDEX idx_trigger_executions_trigger ON trigger_executions (trigger_id, executed_at DESC);
 CREATE INDEX idx_trigger_executions_user ON trigger_executions (user_id, executed_at DESC);
 CREATE INDEX idx_trigger_executions_execution ON trigger_executions (workflow_execution_id)  -- D4
@@ -123,7 +123,7 @@ CREATE TABLE lifecycle_events (
   event_data jsonb,
   created_at timestamptz NOT NULL DEFAULT now(),  -- D2
   PRIMARY KEY (id, created_at)  -- D1
-) PARTITION BY RANGE (created_at);
+) PARTITION BY RANGE (created_at);  -- D6
 CREATE INDEX idx_lifecycle_events_user ON lifecycle_events (user_id, created_at DESC);
 CREATE INDEX idx_lifecycle_events_type ON lifecycle_events (event_type, created_at DESC);
 CREATE INDEX idx_lifecycle_events_stage ON lifecycle_events (lifecycle_stage, created_at DESC);
@@ -141,7 +141,7 @@ CREATE TABLE metrics_daily (
   dimensions jsonb NOT NULL DEFAULT '{}',  -- D5
   PRIMARY KEY (id, metric_date),  -- D1
   UNIQUE (metric_date, lifecycle_stage, metric_name, dimensions)
-) PARTITION BY RANGE (metric_date);
+) PARTITION BY RANGE (metric_date);  -- D6
 CREATE INDEX idx_metrics_date_stage ON metrics_daily (metric_date DESC, lifecycle_stage);
 CREATE INDEX idx_metrics_name ON metrics_daily (metric_name, metric_date DESC);
 CREATE TABLE metrics_daily_default PARTITION OF metrics_daily DEFAULT;  -- D7
