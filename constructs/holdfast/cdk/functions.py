@@ -70,7 +70,6 @@ class DatabaseFunctions(Construct):
             enforce_ssl=True,
             retention_period=cdk.Duration.days(14),
         )
-        acknowledge(self._failed, "it is the failure queue itself", f"{AWS_SOLUTIONS}-SQS3")
         migrate = self._function("Migrate", names["migrate"], "migrate")
         triggers.Trigger(
             self,
