@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from holdfast.cdk.context import StoreContext
@@ -17,7 +18,10 @@ class ServiceRegistry(Construct):
 
     def __init__(self, scope: Construct, store: Registry, context: StoreContext) -> None:
         super().__init__(scope, store.id)
-        placed = context.placed
+        placed, network = context.placed, context.network
+        # Names are resolved without leaving the network; settings and registrations are calls to AWS.
+        network.reach("Parameters", ec2.InterfaceVpcEndpointAwsService.SSM)
+        network.reach("Registrations", ec2.InterfaceVpcEndpointAwsService.CLOUD_MAP_SERVICE_DISCOVERY)
         tags = placed.tags | placed.table_tags(store)
         listed = [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
         namespace = cdk.CfnResource(
@@ -27,7 +31,7 @@ class ServiceRegistry(Construct):
             properties={
                 "Name": store.domain,
                 "Description": store.purpose,
-                "Vpc": context.network.vpc_id,
+                "Vpc": network.vpc_id,
                 "Tags": listed,
             },
         )
