@@ -46,7 +46,7 @@ STACK = Stack(
                     path="archive/{table}/",
                     purpose="One folder per partition: chunks and their manifest.",
                     tiers={"GLACIER_IR": timedelta(days=0), "DEEP_ARCHIVE": timedelta(days=180)},
-                    assumed="the source says cold storage and neither class, age nor end; nothing here expires",
+                    assumed="the source says cold storage and neither class, age, lock nor end; nothing here expires",
                 ),
             ),
         ),

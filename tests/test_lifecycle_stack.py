@@ -6,6 +6,7 @@ import json
 import ssl
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from conftest import CONTEXT, ROOT, Json
 
 from holdfast.model import DeclarationError
+from holdfast.stores import Database, Upkeep
 from stacks import lifecycle
 
 ENVIRONMENTS = ("prod", "test")
@@ -319,6 +321,8 @@ def test_the_schema_is_applied_after_the_database_and_the_way_to_it_are_there(se
     trigger = next(r for r in seen.templates[env].values() if r["Type"] == "Custom::Trigger")
     assert trigger["Properties"]["ExecuteOnHandlerChange"] is True
     assert trigger["Properties"]["InvocationType"] == "RequestResponse"
+    # Each waits longer than whom it waits for: the function, its trigger, and CloudFormation's own function.
+    assert functions(seen, env)["migrate"]["Timeout"] * 1000 < int(trigger["Properties"]["Timeout"]) < 900_000
     (database,) = seen.all(env, "RDS::DBInstance")
     rules = {*seen.all(env, "EC2::SecurityGroupIngress"), *seen.all(env, "EC2::SecurityGroupEgress")}
     assert {database, *rules} <= set(trigger["DependsOn"])
@@ -435,6 +439,30 @@ def test_a_flag_that_is_neither_true_nor_false_is_refused(tmp_path: Path) -> Non
         Seen(tmp_path, aurora="maybe")
 
 
+def refusal(tmp_path: Path, **changed: Any) -> str:
+    """What a synth says of the stack with its database or the stack itself changed."""
+    from holdfast.cdk import estate
+
+    database, archive = lifecycle.STACK.stores
+    assert isinstance(database, Database)
+    region = changed.pop("region", None)
+    stack = replace(lifecycle.STACK, stores=(replace(database, **changed), archive), region=region)
+    with pytest.raises(DeclarationError) as said:
+        estate((stack,), CONTEXT | {"env": "test"}, str(tmp_path))
+    return str(said.value)
+
+
+def test_what_cannot_be_deployed_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    elsewhere = Upkeep(partitioned=("lifecycle_events",), archive="somewhere-else")
+    assert refusal(tmp_path, upkeep=elsewhere) == (
+        "database lifecycle-{env}: its archive somewhere-else is no bucket of the stack; declare it there"
+    )
+    assert refusal(tmp_path, schema="nowhere") == "schemas/nowhere is missing: the database's SQL belongs there"
+    assert refusal(tmp_path, region="eu-north-1") == (
+        "S3's prefix list in eu-north-1 is not known: add it to S3_PREFIX_LISTS in cdk/network.py"
+    )
+
+
 REASONS = {
     "EC2 knows no narrower resource for the network interfaces that Lambda makes in a subnet",
     "it holds access logs only: S3 delivers them to no bucket with another key, and nobody logs the log",
@@ -511,7 +539,7 @@ def test_the_code_runs_alone(seen: Seen) -> None:
         "print(holdfast.__file__, 'aws_cdk' in sys.modules, callable(handler.migrate))"
     )
     done = subprocess.run(
-        [sys.executable, "-I", "-c", script], cwd=code(seen), capture_output=True, text=True, check=True
+        [sys.executable, "-I", "-B", "-c", script], cwd=code(seen), capture_output=True, text=True, check=True
     )
     file, *rest = done.stdout.split()
     assert Path(file).is_relative_to(code(seen).resolve())

@@ -31,6 +31,8 @@ from holdfast.store_alarms import JOBS, failed_jobs, function_names
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
 TIMEOUT = cdk.Duration.minutes(15)
+# Whoever waits has to outlast whom it waits for, or CloudFormation hears from nobody for an hour.
+MIGRATE_TIMEOUT, TRIGGER_TIMEOUT = cdk.Duration.minutes(13), cdk.Duration.minutes(14)
 DRIFT_SCHEDULE = "cron(30 5 * * ? *)"  # after the upkeep, whose partitions are no drift
 ARCHIVE = "archive"
 # Calls that Lambda makes to stand in a subnet; EC2 knows no narrower resource for most of them.
@@ -75,7 +77,7 @@ class DatabaseFunctions(Construct):
             self,
             "MigrateAtDeploy",
             handler=migrate,
-            timeout=TIMEOUT,
+            timeout=TRIGGER_TIMEOUT,
             # The ways to the database and to its secret: rules that nothing of the function refers to.
             execute_after=[*database.resources, database.group, network.services, network.end_points, secrets],
         )
@@ -140,7 +142,7 @@ class DatabaseFunctions(Construct):
             role=role,
             log_group=logs.LogGroup.from_log_group_name(self, f"{id}LogGroup", log.ref),
             memory_size=1024,
-            timeout=TIMEOUT,
+            timeout=MIGRATE_TIMEOUT if handler == "migrate" else TIMEOUT,
             reserved_concurrent_executions=1,
             vpc=context.network.vpc,
             vpc_subnets=ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED),
