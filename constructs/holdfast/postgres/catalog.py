@@ -60,8 +60,8 @@ class Live:
 
 
 def read(connection: Connection) -> Live:
+    """The catalog now; what others change at this moment may be seen by half."""
     with clear_errors("reading the catalog"), connection.transaction():
-        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         connection.execute(queries.CALM)
         policies, unread = _policies(connection)
         relations, partitions = _relations(connection)
@@ -155,7 +155,7 @@ def _relations(connection: Connection) -> tuple[dict[str, Facts], list[Partition
     for aspect, query in queries.PARTS.items():
         for oid, name, definition, in_parent in connection.execute(query.encode(), (list(names),)):
             key = in_parent if in_parent and oid in passing else name
-            parts[oid].setdefault(aspect, {})[key] = " ".join(definition.split())
+            parts[oid].setdefault(aspect, {})[key] = " ".join((definition or "dropped meanwhile").split())
     relations: dict[str, Facts] = {}
     partitions = []
     for row in found:
