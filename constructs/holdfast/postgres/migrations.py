@@ -39,6 +39,7 @@ TOKEN = re.compile(
     r"--[^\n]*|/\*.*?\*/|(?i:\be)'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\w*)\$.*?\$\1\$|;",
     re.DOTALL,
 )
+NOT_THE_FILES_FAULT = ("08", "25006", "42501", "53", "55P03", "57")
 TRANSACTION = re.compile(r"(begin|start\s+transaction|commit|rollback|abort)\b", re.IGNORECASE)
 
 
@@ -166,7 +167,7 @@ def _run(connection: Connection, migration: Migration) -> None:
         connection.close()  # the server waits for data that nobody sends
         raise InputError(f"{migration.file}: COPY from standard input has no place here: write INSERT")
     error = psycopg.errors.error_from_result(last)
-    if isinstance(error, psycopg.errors.InsufficientPrivilege | psycopg.errors.ReadOnlySqlTransaction):
+    if error.sqlstate is None or error.sqlstate.startswith(NOT_THE_FILES_FAULT):
         raise error
     if position := error.diag.statement_position:
         start = int(position) - 1
