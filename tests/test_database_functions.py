@@ -21,7 +21,7 @@ import pytest
 from botocore.exceptions import BotoCoreError
 from conftest import ROOT, Json
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from holdfast.assembly import InputError
 from holdfast.catalog import Placed
@@ -47,7 +47,10 @@ class Context:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
+    """With an administrator as RDS gives one: it makes roles and databases, and is no superuser."""
     with temporary() as running:
+        with connect(running.dsn()) as db:
+            db.execute("CREATE ROLE lifecycle_admin LOGIN CREATEROLE CREATEDB")
         yield running
 
 
@@ -103,7 +106,7 @@ def where(server: Server, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
     """The DSN of an empty database, and the environment that the stack gives to the functions."""
     name = next(NAMES)
     with connect(server.dsn()) as db:
-        db.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        db.execute(sql.SQL("CREATE DATABASE {} OWNER lifecycle_admin").format(sql.Identifier(name)))
     for variable, value in {
         "DATABASE": "lifecycle-test",
         "SCHEMA": "lifecycle",
@@ -111,7 +114,7 @@ def where(server: Server, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
         "ARCHIVE": f"s3://{BUCKET}/{name}",
     }.items():
         monkeypatch.setenv(variable, value)
-    return lambda: server.dsn(name)
+    return lambda: make_conninfo(server.dsn(name), user="lifecycle_admin")
 
 
 def migrate(where: Callable[[], str], home: Path = ROOT) -> Json:
@@ -175,7 +178,7 @@ def test_what_cannot_be_read_counts_as_drift(where: Callable[[], str], capsys: p
     migrate(where)
     with connect(where()) as db:
         db.execute("CREATE ROLE looker LOGIN")
-    found = drift(lambda: f"{where()} user=looker")
+    found = drift(lambda: make_conninfo(where(), user="looker"))
     assert [line for line in found if line.startswith("cannot read")]
     assert emitted(capsys.readouterr().out)[0]["Drift"] >= 1
     with connect(where()) as db:
