@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import itertools
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,44 +12,27 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from conftest import ROOT
-from psycopg import sql
+import postgres
 
-from holdfast.postgres import migrations
 from holdfast.postgres.archive import Store
 from holdfast.postgres.connection import Connection, connect
-from holdfast.postgres.server import Server
 
 NOW = datetime(2026, 11, 16, 5, tzinfo=UTC)
 EXPIRED = ("2024_08", "2024_09", "2024_10")  # at NOW, of lifecycle_events
 USER = "00000000-0000-0000-0000-000000000001"
-TEMPLATE = "lifecycle_template"
-NAMES = (f"t{n}" for n in itertools.count())
 # What CSV, text output and encodings get wrong first.
 NASTY = (None, "", "a,b", 'say "x"', "two\nlines", "\\.", "\\N", "NULL", "héé 生命周期 🏊", " ", "a\\b\tc\r\n")
 Row = tuple[Any, ...]
 
 
-def prepare(server: Server) -> Server:
-    """The template of every test's own database."""
-    with connect(server.dsn()) as db:
-        db.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE)))
-    with connect(server.dsn(TEMPLATE)) as db:
-        migrations.migrate(db, migrations.load(ROOT / "schemas" / "lifecycle"))
-        db.execute(
-            "INSERT INTO users (id, email, current_lifecycle_stage) VALUES (%s, 'a@example.com', 'Revenue')", (USER,)
-        )
-    return server
-
-
 @contextmanager
-def database(server: Server) -> Iterator[str]:
-    """The DSN of a fresh database."""
-    name = next(NAMES)
-    with connect(server.dsn()) as db:
-        db.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(TEMPLATE)))
-        yield server.dsn(name)
-        db.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+def database(version: int = postgres.NEWEST) -> Iterator[str]:
+    """The DSN of a fresh database with one user in it."""
+    with postgres.database("lifecycle", version) as dsn:
+        with connect(dsn) as db:
+            insert = "INSERT INTO users (id, email, current_lifecycle_stage) VALUES (%s, 'a@example.com', 'Revenue')"
+            db.execute(insert, (USER,))
+        yield dsn
 
 
 def value(db: Connection, query: str, *values: Any) -> Any:
@@ -85,8 +67,8 @@ def events(db: Connection, start: str, count: int, over: str = "25 days") -> Non
 
 def live(db: Connection, where: str = "true") -> list[Row]:
     """The events of the table as text, in order of their keys."""
-    query = f"SELECT {', '.join(f'{c}::text' for c in EVENT_COLUMNS)} FROM lifecycle_events WHERE {where} ORDER BY id"
-    return db.execute(query).fetchall()
+    texts = ", ".join(f"{c}::text" for c in EVENT_COLUMNS)
+    return db.execute(f"SELECT {texts} FROM lifecycle_events e WHERE {where} ORDER BY e.id").fetchall()
 
 
 EVENT_COLUMNS = (

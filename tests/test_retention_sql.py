@@ -1,4 +1,4 @@
-"""What the database itself does and refuses, on every PostgreSQL of the wheel."""
+"""What the database itself does and refuses, on every PostgreSQL of this machine."""
 
 from __future__ import annotations
 
@@ -8,22 +8,16 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
-from lifecycle_database import NOW, USER, column, database, events, fill_months, live, prepare, value
+from lifecycle_database import NOW, USER, column, database, events, fill_months, live, value
+from postgres import MAJORS
 from psycopg import errors
 
 from holdfast.postgres.connection import Connection, connect
-from holdfast.postgres.server import Server, candidates, temporary
 
 
-@pytest.fixture(scope="module", params=["wheel 18", "wheel 16"])
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    with temporary(candidates()[request.param]) as running:
-        yield prepare(running)
-
-
-@pytest.fixture(scope="module")
-def own(server: Server) -> Iterator[Connection]:
-    with database(server) as dsn, connect(dsn) as connection:
+@pytest.fixture(scope="module", params=sorted(MAJORS, reverse=True))
+def own(request: pytest.FixtureRequest) -> Iterator[Connection]:
+    with database(request.param) as dsn, connect(dsn) as connection:
         yield connection
 
 

@@ -134,19 +134,42 @@ BEGIN
   EXECUTE format('CREATE OR REPLACE VIEW cold.%I AS SELECT true AS kept FROM %s', 'archive_first_' || name, p_table);
 END $$;
 
--- One partition, in a transaction of its own; its rows that wait in DEFAULT are moved over. Returns how many.
--- First the tables that foreign keys point to, then the parent, then DEFAULT: the other way round deadlocks with
--- ordinary writers. lock_timeout is below deadlock_timeout (1 s), so that this side gives up before a writer is
--- chosen as the victim. The caller tries again.
-CREATE FUNCTION ops.create_partition(p_parent text, p_lower timestamptz) RETURNS bigint
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET lock_timeout = '300ms' AS $$
+-- The locks for a change of a parent's partitions, and those of the tables that its foreign keys point to. The parent
+-- usually comes first: most writers queue there before they hold anything else. Whoever holds the other tables then
+-- would deadlock with us, so the caller tries both orders in turn. A failed try stalls writers for at most two waits;
+-- lock_timeout keeps those short, and far below deadlock_timeout (1 s): this side always gives up first.
+CREATE FUNCTION ops.lock_partitions(p_parent text, p_mode text, p_parent_first boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  policy     ops.partition_policy;
-  upper      timestamptz;
-  name       text;
-  referenced text;
-  columns    text;
-  moved      bigint;
+  own   text := format('LOCK TABLE ONLY public.%I IN %s MODE', p_parent, p_mode);
+  other text;
+BEGIN
+  SELECT format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', string_agg(DISTINCT confrelid::regclass::text, ', '))
+  INTO other
+  FROM pg_constraint WHERE conrelid = to_regclass(format('public.%I', p_parent)) AND contype = 'f'
+  HAVING count(*) > 0;
+  IF p_parent_first THEN
+    EXECUTE own;
+  END IF;
+  IF other IS NOT NULL THEN
+    EXECUTE other;
+  END IF;
+  IF NOT p_parent_first THEN
+    EXECUTE own;
+  END IF;
+END $$;
+
+-- One partition, in a transaction of its own; its rows that wait in DEFAULT are moved over. Returns how many.
+-- Writers have to wait at the parent: one that waited at DEFAULT would be refused its row, as that has moved.
+CREATE FUNCTION ops.create_partition(p_parent text, p_lower timestamptz, p_parent_first boolean DEFAULT true)
+RETURNS bigint
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET lock_timeout = '100ms' AS $$
+DECLARE
+  policy  ops.partition_policy;
+  upper   timestamptz;
+  name    text;
+  columns text;
+  moved   bigint;
 BEGIN
   SELECT * INTO STRICT policy FROM ops.partition_policy WHERE parent = p_parent;
   IF p_lower <> ops.floor_step(p_lower, policy.step) THEN
@@ -155,12 +178,7 @@ BEGIN
   upper := p_lower + policy.step;
   name := ops.partition_name(p_parent, p_lower, policy.step);
   columns := ops.column_list(to_regclass(format('public.%I', p_parent)));
-  SELECT string_agg(DISTINCT confrelid::regclass::text, ', ' ORDER BY confrelid::regclass::text) INTO referenced
-  FROM pg_constraint WHERE conrelid = to_regclass(format('public.%I', p_parent)) AND contype = 'f';
-  IF referenced IS NOT NULL THEN
-    EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', referenced);
-  END IF;
-  EXECUTE format('LOCK TABLE ONLY public.%I IN SHARE UPDATE EXCLUSIVE MODE', p_parent);
+  PERFORM ops.lock_partitions(p_parent, 'SHARE ROW EXCLUSIVE', p_parent_first);
   EXECUTE format('LOCK TABLE public.%I IN ACCESS EXCLUSIVE MODE', p_parent || '_default');
   EXECUTE format('CREATE TABLE public.%I (LIKE public.%I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', name, p_parent);
   EXECUTE format(
@@ -198,10 +216,10 @@ LANGUAGE sql SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
   RETURNING log.name
 $$;
 
--- Takes one expired partition out of its parent. The parent is locked first: DETACH needs it alone, and writers queue
--- there before they hold anything else.
-CREATE FUNCTION ops.detach_partition(p_partition text, p_now timestamptz) RETURNS text
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET lock_timeout = '300ms' AS $$
+-- Takes one expired partition out of its parent. Returns its name in schema cold.
+CREATE FUNCTION ops.detach_partition(p_partition text, p_now timestamptz, p_parent_first boolean DEFAULT true)
+RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET lock_timeout = '100ms' AS $$
 DECLARE
   policy  ops.partition_policy;
   expired record;
@@ -213,6 +231,7 @@ BEGIN
     RAISE EXCEPTION '% is not expired', p_partition USING ERRCODE = 'invalid_parameter_value';
   END IF;
   SELECT * INTO STRICT policy FROM ops.partition_policy WHERE parent = expired.parent;
+  PERFORM ops.lock_partitions(expired.parent, 'ACCESS EXCLUSIVE', p_parent_first);
   EXECUTE format('ALTER TABLE public.%I DETACH PARTITION public.%I', expired.parent, p_partition);
   name := ops.log_part(policy, expired.lower_bound, expired.upper_bound, p_now);
   EXECUTE format('DROP VIEW IF EXISTS cold.%I', 'archive_first_' || p_partition);
@@ -247,7 +266,7 @@ END $$;
 -- One batch of late rows leaves DEFAULT: into a further part of its period's archive, or for good where nothing is
 -- archived. Returns how many; call it until 0. A part takes rows until it is frozen, so a cut-off run loses none.
 CREATE FUNCTION ops.drain_late(p_parent text, p_lower timestamptz, p_now timestamptz, p_limit int) RETURNS bigint
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET lock_timeout = '300ms' AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET lock_timeout = '100ms' AS $$
 DECLARE
   policy   ops.partition_policy;
   upper    timestamptz;
@@ -294,7 +313,7 @@ END $$;
 -- From here on the rows stay as they are: no foreign key changes them, and a trigger refuses everybody else.
 -- One foreign key in a transaction, as each needs the table it points to for a moment. Call it until it is true.
 CREATE FUNCTION ops.freeze_partition(p_name text, p_now timestamptz) RETURNS boolean
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '300ms' AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms' AS $$
 DECLARE
   key text;
 BEGIN
@@ -339,7 +358,7 @@ END $$;
 
 -- Drops one table of schema cold. The log is written first: its constraint refuses what is not archived.
 CREATE FUNCTION ops.drop_detached(p_name text, p_now timestamptz) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '300ms' AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms' AS $$
 DECLARE
   log  ops.archive_log;
   held bigint;
@@ -370,7 +389,7 @@ END $$;
 
 -- Deletes one batch of them; call it until 0.
 CREATE FUNCTION ops.purge_rows(p_table text, p_now timestamptz, p_limit int) RETURNS bigint
-LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp SET timezone = 'UTC' SET lock_timeout = '300ms' AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp SET timezone = 'UTC' SET lock_timeout = '100ms' AS $$
 DECLARE
   policy ops.row_policy;
   gone   bigint;

@@ -268,11 +268,12 @@ def _compressed(blocks: Iterable[bytes | bytearray | memoryview]) -> Iterator[by
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What became of one archive: its manifest where all is well, and else what is wrong."""
+    """What became of one archive: its manifest where all is well, and else what is wrong or could not be read."""
 
     name: str
     manifest: Manifest | None = None
     wrong: str = ""
+    unread: str = ""
 
 
 def check(where: str, scratch: Callable[[], Connection], progress: Callable[[str], None]) -> list[Checked]:
@@ -295,6 +296,8 @@ def check(where: str, scratch: Callable[[], Connection], progress: Callable[[str
             checked.append(Checked(name=home or manifest.partition, manifest=manifest))
         except ArchiveError as error:
             checked.append(Checked(name=home, wrong=str(error)))
+        except PermissionError as error:
+            checked.append(Checked(name=home, unread=f"{error.filename} cannot be read ({error.strerror})"))
     return checked
 
 

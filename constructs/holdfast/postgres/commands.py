@@ -8,21 +8,25 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from psycopg import errors, sql
 
 from holdfast.assembly import InputError
-from holdfast.postgres import drift, migrations
+from holdfast.postgres import archive, drift, migrations, retention
 from holdfast.postgres.catalog import Difference
-from holdfast.postgres.connection import clear_errors, connect
-from holdfast.postgres.server import Server, candidates, kept
+from holdfast.postgres.connection import Connection, clear_errors, connect
+from holdfast.postgres.server import Server, candidates, kept, temporary
 
 SCHEMAS = Path("schemas")
 KEPT = Path(".holdfast", "postgres")
+ARCHIVE = Path(".holdfast", "archive")
 VERSION = 1
 
 
@@ -32,6 +36,10 @@ def run(args: argparse.Namespace) -> int:
             return _migrate(args)
         case "check":
             return _check(args)
+        case "retain":
+            return _retain(args)
+        case "restore-check":
+            return _restore_check(args)
         case "psql":
             return _psql(args)
     raise NotImplementedError(args.step)
@@ -111,6 +119,101 @@ def _document(differences: dict[str, list[Difference]], unseen: dict[str, list[s
         "unknown": unknown,
     }
     return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _retain(args: argparse.Namespace) -> int:
+    now = _time(args)
+    if args.dsn and not args.archive and not args.plan:
+        raise InputError("rows leave this database: say where their archive is, --archive s3://bucket/prefix")
+    store = archive.open_store(args.archive or str(ARCHIVE))
+    try:
+        with databases(args) as found, _progress() as progress:
+            for schema, dsn in found.items():
+                if not any(retention.POLICY in m.sql for m in migrations.load(SCHEMAS / schema)):
+                    print(f"{schema}: no retention policy")
+                    continue
+                with connect(dsn) as connection, clear_errors(f"retention of {schema}"):
+                    if args.plan:
+                        _tell(schema, retention.plan(connection, now), "nothing to do")
+                        continue
+                    outcome = retention.run(connection, store, now=now, progress=progress)
+                    progress("")
+                    if outcome.busy:
+                        print(f"{schema}: another run is at work, so this one leaves it alone")
+                        continue
+                    _tell(schema, outcome.steps, "nothing was to be done")
+                    for h in outcome.health:
+                        if h.worrying:
+                            print(f"warning: {schema}: {h.metric} of {h.table} is {h.value}", file=sys.stderr)
+    except archive.ArchiveError as error:
+        print(f"holdfast: {error}; nothing was dropped that is not archived", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("holdfast: interrupted; nothing is lost, and the same command finishes the work", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _time(args: argparse.Namespace) -> datetime:
+    """The time to act at."""
+    clock = datetime.now(UTC)
+    if args.now is None:
+        return clock
+    try:
+        now = datetime.fromisoformat(args.now)
+    except ValueError:
+        raise InputError(f"--now {args.now} is no time: write it as 2026-11-16T05:00Z") from None
+    if now.tzinfo is None:
+        raise InputError(f"--now {args.now} has no time zone: write it as 2026-11-16T05:00Z")
+    if now > clock and args.dsn and not args.plan:
+        raise InputError(f"--now {args.now} is ahead, and rows that are not expired yet would go: add --plan to look")
+    return now
+
+
+def _tell(schema: str, steps: Sequence[retention.Step], nothing: str) -> None:
+    for step in steps:
+        rows = f" ({step.rows:,} {'row' if step.rows == 1 else 'rows'})" if step.rows is not None else ""
+        print(f"{schema}: {step.action} {step.name}{rows}")
+    if not steps:
+        print(f"{schema}: {nothing}")
+
+
+def _restore_check(args: argparse.Namespace) -> int:
+    with ExitStack() as held:
+        progress = held.enter_context(_progress())
+
+        @cache
+        def scratch() -> Connection:
+            return held.enter_context(connect(held.enter_context(temporary()).dsn()))
+
+        try:
+            checked = archive.check(args.archive, scratch, progress)
+        except PermissionError as error:
+            checked = [archive.Checked(name="", unread=f"{error.filename} cannot be read ({error.strerror})")]
+        progress("")
+    for c in checked:
+        if c.manifest:
+            size = sum(chunk.bytes for chunk in c.manifest.chunks)
+            print(f"ok {c.name}: {c.manifest.rows:,} rows, {len(c.manifest.chunks)} chunks, {size:,} bytes")
+        else:
+            print(f"fail {c.wrong}" if c.wrong else f"unknown {c.unread}")
+    return 1 if any(c.wrong for c in checked) else 3 if any(c.unread for c in checked) else 0
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """Shows one line after the other in the same place, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+
+    def show(text: str) -> None:
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        show("")
 
 
 def _psql(args: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ finished by the next one.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import random
 import time
@@ -35,6 +36,7 @@ from holdfast.postgres.archive import (
 )
 from holdfast.postgres.connection import Connection
 
+POLICY = "ops.partition_policy"
 LOCK = 4_704_686_467_001  # of pg_try_advisory_lock: one run at a time in a database
 CHUNK_ROWS = 200_000
 BATCH_ROWS = 1_000
@@ -58,6 +60,10 @@ class Health:
     table: str
     metric: str
     value: int
+
+    @property
+    def worrying(self) -> bool:
+        return self.value < 1 if self.metric == "PartitionsAhead" else self.value > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,14 +200,12 @@ def metrics(health: Sequence[Health], *, namespace: str, database: str, at: date
 
 
 def has_policy(db: Connection) -> bool:
-    return _value(db, "SELECT to_regclass('ops.partition_policy') IS NOT NULL", ()) is True
+    return _value(db, "SELECT to_regclass(%s) IS NOT NULL", (POLICY,)) is True
 
 
 def _check_policy(db: Connection) -> None:
     if not has_policy(db):
-        raise InputError(
-            f"{db.info.dbname} has no retention policy (no ops.partition_policy): run `holdfast db migrate` first"
-        )
+        raise InputError(f"{db.info.dbname} has no retention policy (no {POLICY}): run `holdfast db migrate` first")
 
 
 @contextmanager
@@ -220,8 +224,13 @@ def _alone(db: Connection) -> Iterator[bool]:
 
 def _patiently(db: Connection, query: str, values: tuple[Any, ...]) -> Any:
     """One short transaction. Its locks are asked for again and again, never waited for: writers come first."""
+    return _in_turns(db, [(query, values)])
+
+
+def _in_turns(db: Connection, ways: Sequence[tuple[str, tuple[Any, ...]]]) -> Any:
+    """The same in one of several ways that take their locks in different orders, tried in turn."""
     deadline, pause = time.monotonic() + PATIENCE, 0.05
-    while True:
+    for query, values in itertools.cycle(ways):
         try:
             with db.transaction():
                 return _value(db, query, values)
@@ -229,7 +238,8 @@ def _patiently(db: Connection, query: str, values: tuple[Any, ...]) -> Any:
             if time.monotonic() > deadline:
                 raise
             time.sleep(pause * random.uniform(0.5, 1.5))
-            pause = min(2.0, pause * 1.3)
+            pause = min(1.0, pause * 1.2)
+    return None
 
 
 def _value(db: Connection, query: str, values: tuple[Any, ...]) -> Any:
@@ -253,14 +263,17 @@ def _create(job: _Job) -> None:
     )
     for parent, lower, name in job.db.execute(query, (job.now,)).fetchall():
         job.progress(f"creating {name}")
-        _patiently(job.db, "SELECT ops.create_partition(%s, %s)", (parent, lower))
+        _in_turns(
+            job.db, [("SELECT ops.create_partition(%s, %s, %s)", (parent, lower, first)) for first in (True, False)]
+        )
         job.done("create", name)
 
 
 def _detach(job: _Job) -> None:
     for (name,) in job.db.execute("SELECT partition FROM ops.expired_partitions(%s)", (job.now,)).fetchall():
         job.progress(f"detaching {name}")
-        job.done("detach", _patiently(job.db, "SELECT ops.detach_partition(%s, %s)", (name, job.now)))
+        query = "SELECT ops.detach_partition(%s, %s, %s)"
+        job.done("detach", _in_turns(job.db, [(query, (name, job.now, first)) for first in (True, False)]))
 
 
 def _drain(job: _Job) -> None:
