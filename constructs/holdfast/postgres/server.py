@@ -103,10 +103,10 @@ def temporary(binaries: Path | None = None, settings: Mapping[str, str] | None =
     """A fresh, empty server; afterwards nothing of it is left."""
     binaries = binaries or _preferred()
     scratch = _scratch()
-    with _held(scratch / "users") as users:
-        keeper, server = _start(scratch, scratch, users.name, binaries, CALM | FAST | dict(settings or {}))
+    with _held(scratch / "users") as users, tempfile.TemporaryFile("a+b") as log:
+        keeper, server = _start(scratch, scratch, users, log, binaries, CALM | FAST | dict(settings or {}))
         try:
-            _await(server, keeper, scratch / "log")
+            _await(server, keeper, log)
             yield server
         finally:
             fcntl.flock(users, fcntl.LOCK_UN)
@@ -128,8 +128,10 @@ def kept(folder: Path, binaries: Path | None = None, settings: Mapping[str, str]
             server = _joined(folder, binaries)
             if server is None:
                 scratch = _scratch()
-                keeper, server = _start(folder, scratch, users.name, binaries, CALM | dict(settings or {}))
-                _await(server, keeper, folder / "log")
+                log = held.enter_context((folder / "log").open("a+b"))
+                log.truncate(0)
+                keeper, server = _start(folder, scratch, users, log, binaries, CALM | dict(settings or {}))
+                _await(server, keeper, log)
                 (folder / "socket").write_text(str(scratch))
         try:
             yield server
@@ -165,7 +167,7 @@ def _scratch() -> Path:
 
 
 def _start(
-    home: Path, scratch: Path, users: str, binaries: Path, settings: Mapping[str, str]
+    home: Path, scratch: Path, users: IO[bytes], log: IO[bytes], binaries: Path, settings: Mapping[str, str]
 ) -> tuple[subprocess.Popen[bytes], Server]:
     user = _server_user()
     copies: list[tuple[str, str]] = []
@@ -178,10 +180,9 @@ def _start(
         binaries = site / package.name / binaries.parent.name / "bin"
     options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
     order = {
-        "users": users,
+        "users": users.name,
         "scratch": str(scratch),
         "data": str(home / "data"),
-        "log": str(home / "log"),
         "user": user,
         "hidden": bool(user) and not _reachable(home, *(user or (0, 0))),
         "copies": copies,
@@ -194,8 +195,8 @@ def _start(
     keeper = subprocess.Popen(
         [sys.executable, "-I", "-S", str(KEEPER), json.dumps(order)],
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
         start_new_session=True,  # Ctrl-C is for us; the server is then stopped in order
     )
     return keeper, Server(binaries=binaries, folder=scratch)
@@ -237,15 +238,16 @@ def _joined(folder: Path, binaries: Path) -> Server | None:
     return None
 
 
-def _await(server: Server, keeper: subprocess.Popen[bytes], log: Path) -> None:
+def _await(server: Server, keeper: subprocess.Popen[bytes], log: IO[bytes]) -> None:
     deadline = time.monotonic() + START_SECONDS
     socket = server.folder / f".s.PGSQL.{PORT}"
     while True:
         if keeper.poll() is not None or time.monotonic() > deadline:
-            said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
             keeper.terminate()
             keeper.wait()
-            why = next((line for line in reversed(said) if re.search("FATAL|PANIC|error:", line)), " ".join(said[-1:]))
+            log.seek(0)
+            said = log.read().decode(errors="replace").strip().splitlines()
+            why = next((line for line in said if re.search("FATAL|PANIC|rror:", line)), " ".join(said[-1:]))
             raise InputError(f"the embedded PostgreSQL does not start: {why or 'it says nothing'}")
         if socket.exists():
             with suppress(psycopg.OperationalError):

@@ -1,0 +1,162 @@
+"""`holdfast db` as a user runs it, in a folder that has nothing but schemas."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from postgres import copy_of_schemas, database, server
+
+from holdfast.cli import main
+from holdfast.postgres.connection import connect
+from holdfast.postgres.migrations import load
+
+Capture = pytest.CaptureFixture[str]
+
+
+def run(capsys: Capture, *arguments: str) -> tuple[int, str, str]:
+    code = main(["db", *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(copy_of_schemas(tmp_path))
+    return tmp_path
+
+
+def test_migrate_and_check_on_the_embedded_server(
+    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGHOST", "nowhere.invalid")  # of another server, and no business of the embedded one
+    monkeypatch.setenv("PGUSER", "eve")
+    last = load(folder / "schemas" / "lifecycle")[-1].file
+    files = ", ".join(m.file for m in load(folder / "schemas" / "lifecycle"))
+    code, out, _ = run(capsys, "check")
+    assert code == 1
+    assert "meeting: missing V001__tables.sql: not applied; run `holdfast db migrate`\n" in out
+    plan = f"lifecycle: would apply {files}\nmeeting: would apply V001__tables.sql\n"
+    assert run(capsys, "migrate", "--plan") == (0, plan, "")
+    assert run(capsys, "migrate") == (0, plan.replace("would apply", "applied"), "")
+    assert run(capsys, "migrate", "--schema", "lifecycle") == (0, f"lifecycle: up to date at {last}\n", "")
+    assert run(capsys, "check") == (0, "lifecycle: as declared\nmeeting: as declared\n", "")
+    assert run(capsys, "psql", "--schema", "lifecycle", "--", "-qc", "ALTER TABLE users DROP COLUMN attributes")[0] == 0
+    code, out, _ = run(capsys, "check")
+    assert code == 1
+    assert out.splitlines()[0] == "lifecycle: missing public.users column attributes: jsonb DEFAULT '{}'::jsonb"
+    code, out, _ = run(capsys, "check", "--format", "json", "--schema", "lifecycle")
+    assert code == 1
+    document = json.loads(out)
+    assert (document["version"], document["command"]) == (1, "db check")
+    assert document["summary"] == {"schemas": 1, "missing": 2, "changed": 0, "extra": 0, "unknown": 0}
+    assert document["differences"][0] == {
+        "schema": "lifecycle",
+        "kind": "missing",
+        "object": "public.users",
+        "aspect": "column attributes",
+        "declared": "jsonb DEFAULT '{}'::jsonb",
+        "live": "",
+    }
+
+
+def test_commands_at_the_same_time_on_a_fresh_folder_all_end_well(folder: Path) -> None:
+    command = [sys.executable, "-m", "holdfast.cli", "db", "migrate"]
+    runners = [
+        subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    said = [runner.communicate(timeout=120) for runner in runners]
+    assert [runner.returncode for runner in runners] == [0, 0], said
+    assert sorted(out.count("applied") for out, _ in said) in ([0, 2], [1, 1])
+    scratch = Path((folder / ".holdfast" / "postgres" / "socket").read_text())
+    assert not scratch.exists()
+
+
+def test_any_server_by_dsn(folder: Path, capsys: Capture) -> None:
+    with database() as dsn:
+        here = ("--schema", "meeting", "--dsn", dsn)
+        assert run(capsys, "migrate", *here) == (0, "meeting: applied V001__tables.sql\n", "")
+        assert run(capsys, "check", *here) == (0, "meeting: as declared\n", "")
+        assert run(capsys, "psql", *here, "--", "-qc", "CREATE TABLE notes (a int)")[0] == 0
+        assert run(capsys, "psql", *here, "--", "-qc", "SELECT 1/0")[0] != 0
+        assert run(capsys, "check", *here) == (1, "meeting: extra public.notes: table\n", "")
+    assert not (folder / ".holdfast").exists()
+
+
+def test_what_could_not_be_read_is_exit_3_and_never_fine(folder: Path, capsys: Capture) -> None:
+    with database("lifecycle") as dsn, connect(dsn) as admin:
+        admin.execute("CREATE ROLE blind LOGIN")
+        try:
+            here = ("check", "--schema", "lifecycle", "--dsn", f"{dsn} user=blind")
+            code, out, _ = run(capsys, *here)
+            assert code == 3
+            assert out.startswith("lifecycle: unknown reading which migrations are applied: permission denied for ")
+            code, out, _ = run(capsys, *here, "--format", "json")
+            assert code == 3
+            assert json.loads(out)["summary"]["unknown"] == 1
+        finally:
+            admin.execute("DROP ROLE blind")
+
+
+def test_an_older_package_says_that_the_database_is_newer(folder: Path, capsys: Capture) -> None:
+    with database("meeting") as dsn, connect(dsn) as connection:
+        connection.execute("INSERT INTO holdfast.migrations (version, name, sha256, took) VALUES (2, 'new', '', '0')")
+        here = ("--schema", "meeting", "--dsn", dsn)
+        nothing = "meeting: nothing done: a newer package has applied V002__new.sql; deploy that one\n"
+        assert run(capsys, "migrate", *here) == (0, nothing, "")
+        code, out, _ = run(capsys, "check", *here)
+        assert code == 3
+        assert out == ("meeting: unknown V002__new.sql: applied by a newer package, which has to check this database\n")
+
+
+def test_a_file_edited_after_it_was_applied_is_exit_2(folder: Path, capsys: Capture) -> None:
+    path = folder / "schemas" / "meeting" / "V001__tables.sql"
+    path.write_text(path.read_text() + "-- one more word\n")
+    with database("meeting") as dsn:
+        for step in ("migrate", "check"):
+            code, out, err = run(capsys, step, "--schema", "meeting", "--dsn", dsn)
+            assert (code, out) == (2, "")
+            assert err.startswith("holdfast: V001__tables.sql was changed after it was applied")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ("migrate", "--dsn", "x"),
+            "--dsn is one database: say which schema it has, --schema lifecycle or --schema meeting",
+        ),
+        (("check", "--schema", "nope"), "unknown schema 'nope': known are lifecycle, meeting"),
+        (("psql",), "psql opens one database: --schema lifecycle or --schema meeting"),
+        (
+            ("check", "--schema", "meeting", "--dsn", "host=/nowhere dbname=x"),
+            "no PostgreSQL answers at /nowhere:5432 (No such file or directory): start it, or give another DSN",
+        ),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(arguments: tuple[str, ...], line: str, folder: Path, capsys: Capture) -> None:
+    assert run(capsys, *arguments) == (2, "", f"holdfast: {line}\n")
+    assert not (folder / ".holdfast").exists()
+
+
+def test_a_folder_without_schemas_or_with_a_broken_catalog_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = "holdfast: no schemas/<name>/V001__name.sql here: run in a repository that has schemas/\n"
+    assert run(capsys, "check") == (2, "", line)
+    copy_of_schemas(tmp_path)
+    declared = tmp_path / "schemas" / "meeting" / "catalog.json"
+    here = ("check", "--schema", "meeting", "--dsn", server().dsn())
+    declared.write_text("{")
+    assert run(capsys, *here)[2].startswith("holdfast: schemas/meeting/catalog.json is not JSON (")
+    declared.unlink()
+    code, _, err = run(capsys, *here)
+    assert code == 2
+    assert err == (
+        "holdfast: schemas/meeting/catalog.json is not there: write it with `python -m holdfast.postgres.catalog`\n"
+    )
