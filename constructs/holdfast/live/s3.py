@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import boto3
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, FlexibleChecksumError
 
 from holdfast.assembly import InputError
@@ -37,7 +36,7 @@ class S3:
         if not (place := PLACE.fullmatch(where)):
             raise InputError(f"{where} is no place for an archive: write a folder or s3://bucket/prefix")
         with _clear("opening", where):
-            client = boto3.client("s3", config=Config(retries={"mode": "standard", "max_attempts": 5}))
+            client = boto3.session.Session().client("s3")
         return cls(bucket=place["bucket"], prefix=place["prefix"] or "", client=client)
 
     @property

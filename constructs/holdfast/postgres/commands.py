@@ -204,10 +204,10 @@ def _restore_check(args: argparse.Namespace) -> int:
         progress("")
     for c in checked:
         if c.manifest:
-            size = sum(chunk.bytes for chunk in c.manifest.chunks)
-            print(
-                f"ok {c.name}: {_count(c.manifest.rows, 'row')}, {_count(len(c.manifest.chunks), 'chunk')}, {size:,} bytes"
-            )
+            chunks = c.manifest.chunks
+            size = sum(chunk.bytes for chunk in chunks)
+            rows = _count(c.manifest.rows, "row")
+            print(f"ok {c.name}: {rows}, {_count(len(chunks), 'chunk')}, {size:,} bytes")
         else:
             print(f"fail {c.wrong}" if c.wrong else f"unknown {c.unread}")
     return 1 if any(c.wrong for c in checked) else 3 if any(c.unread for c in checked) else 0
