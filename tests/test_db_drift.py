@@ -181,8 +181,13 @@ MUTATIONS = {
     ),
     "grant on a schema": (
         "lifecycle",
-        "GRANT CREATE ON SCHEMA public TO PUBLIC",
-        "changed public grant to PUBLIC: USAGE is CREATE, USAGE",
+        "GRANT CREATE ON SCHEMA ops TO PUBLIC",
+        "extra ops grant to PUBLIC: CREATE",
+    ),
+    "tables of others in public": (
+        "lifecycle",
+        "REVOKE CREATE ON SCHEMA public FROM PUBLIC; GRANT CREATE ON SCHEMA public TO pg_monitor",
+        "extra public grant to pg_monitor: CREATE",
     ),
     "owner changed": (
         "lifecycle",
@@ -381,6 +386,14 @@ def test_an_invalid_index_is_named() -> None:
         with pytest.raises(psycopg.errors.UniqueViolation):
             connection.execute("CREATE UNIQUE INDEX CONCURRENTLY idx_users_role ON users (role)")
         assert check(connection, "meeting")[0].endswith(" INVALID")
+
+
+@pytest.mark.parametrize("version", sorted(MAJORS))
+def test_everybody_creating_in_public_is_drift_where_it_is_not_the_default(version: int) -> None:
+    with database("meeting", version) as dsn, connect(dsn) as connection:
+        connection.execute("GRANT CREATE ON SCHEMA public TO PUBLIC")
+        line = "changed public grant to PUBLIC: USAGE is CREATE, USAGE"
+        assert check(connection, "meeting") == ([line] if version >= 15 else [])
 
 
 def test_the_worst_comes_first(living: dict[str, Connection]) -> None:

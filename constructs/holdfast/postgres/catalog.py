@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 from psycopg.rows import dict_row
 
+from holdfast.assembly import InputError
 from holdfast.postgres import catalog_queries as queries
 from holdfast.postgres.connection import Connection, clear_errors
 
@@ -266,4 +268,7 @@ def main(folder: Path = Path("schemas")) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (InputError, OSError) as error:
+        sys.exit(f"holdfast: {error}")

@@ -155,7 +155,10 @@ def _server_user() -> tuple[int, int] | None:
     """As whom the server runs, where that is not ourselves."""
     if os.geteuid() != 0:
         return None
-    entry = pwd.getpwnam(UNPRIVILEGED)
+    try:
+        entry = pwd.getpwnam(UNPRIVILEGED)
+    except KeyError:
+        raise InputError(f"PostgreSQL refuses root and there is no user {UNPRIVILEGED}: run as a normal user") from None
     return entry.pw_uid, entry.pw_gid
 
 
@@ -192,13 +195,17 @@ def _start(
         ],
         "postgres": [str(binaries / "postgres"), "-k", str(scratch), "-p", str(PORT), *options],
     }
-    keeper = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(KEEPER), json.dumps(order)],
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=log,
-        start_new_session=True,  # Ctrl-C is for us; the server is then stopped in order
-    )
+    try:
+        keeper = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(KEEPER), json.dumps(order)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # Ctrl-C is for us; the server is then stopped in order
+        )
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
     return keeper, Server(binaries=binaries, folder=scratch)
 
 
@@ -233,6 +240,8 @@ def _joined(folder: Path, binaries: Path) -> Server | None:
     """The folder's server, where another command has it running."""
     with suppress(OSError, psycopg.Error):
         server = Server(binaries=binaries, folder=Path((folder / "socket").read_text()))
+        if server.folder.stat().st_uid != (folder / "data").stat().st_uid:
+            return None  # a name in /tmp that is somebody else's by now
         psycopg.connect(server.dsn(), connect_timeout=2).close()
         return server
     return None
