@@ -7,6 +7,8 @@ from stacks import (
     connection_service,
     lead_tracking,
     legacy_tables,
+    lifecycle,
+    meeting,
     message_system,
     miyabi,
     orange_theory,
@@ -23,4 +25,6 @@ CATALOG = catalog(
     legacy_tables.STACK,
     acs.STACK,
     miyabi.STACK,
+    lifecycle.STACK,
+    meeting.STACK,
 )

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 import yaml
-from conftest import ROOT, Json, count
+from conftest import ROOT, Json, count, count_stores
 from declare import stack, table
 
 from holdfast import Data, DeclarationError, Environment, Guard, Stack, Waiver, catalog
@@ -64,7 +64,7 @@ def test_text_is_worst_first_and_says_what_to_do(broken: Path, capsys: pytest.Ca
     assert "--table-name LeadTracking-v2-us-east-1 --deletion-protection-enabled --region us-east-1" in fix
     assert [line[:11] for line in rest if not line.startswith(" ")] == ["FAIL  HF010", "????  HF006"]
     assert "\033" not in out
-    assert err.startswith(f"{count()} tables, 15 stacks: 2 failed, 1 unknown, ")
+    assert err.startswith(f"{count() + count_stores()} tables and stores, 19 stacks: 2 failed, 1 unknown, ")
 
 
 def test_json_follows_the_documented_schema(broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,7 +158,7 @@ def test_a_prod_that_is_gone_is_missed_where_it_is_asked_for(
     _without_prod(outdir, tmp_path)
     code, out, _ = run(capsys, "check", str(tmp_path), "--env", "all", "--format", "json")
     assert code == 1
-    assert len({f["table"] for f in json.loads(out)["findings"]}) == count("prod")
+    assert len({f["table"] for f in json.loads(out)["findings"]}) == count("prod") + count_stores("prod")
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_only_one_environment_is_judged_where_only_one_was_synthesized(
     _without_prod(outdir, tmp_path)
     code, _, err = run(capsys, "check", str(tmp_path))
     assert code == 0
-    assert err.startswith(f"{count('test')} tables, 6 stacks")
+    assert err.startswith(f"{count('test') + count_stores('test')} tables and stores, 8 stacks")
 
 
 # Bad input

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 import pytest
-from conftest import count
+from conftest import count, count_stores
 
 from holdfast.cli import main
 
@@ -43,7 +43,7 @@ def test_list_counts(
     tables = count(env, system)
     assert tables > 0
     assert document["version"] == 1
-    assert document["summary"] == {"tables": tables}
+    assert document["summary"] == {"tables": tables, "stores": count_stores(env, system)}
     assert len(document["tables"]) == tables
     code, out, _ = run(capsys, "list", *arguments)
     assert code == 0
@@ -81,7 +81,10 @@ def test_list_assumed_gives_value_and_reason_of_each(capsys: pytest.CaptureFixtu
     ("arguments", "line"),
     [
         (("--env", "staging"), "holdfast: unknown environment 'staging': known are prod, test, all"),
-        (("--system", "nowhere"), "holdfast: unknown system 'nowhere': known are acs, callytics, miyabi"),
+        (
+            ("--system", "nowhere"),
+            "holdfast: unknown system 'nowhere': known are acs, callytics, lifecycle, meeting, miyabi",
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(

@@ -116,6 +116,8 @@ def test_keys_rotate_have_an_alias_and_stay_with_their_tables(templates: dict[st
         "AcsTables-prod",
         "AcsTables-test",
         "MiyabiLambda-production",
+        "LifecyclePlatform-prod",
+        "MeetingSystem-prod",
     }
 
 
@@ -148,4 +150,4 @@ def test_alarm_topics_are_encrypted_and_open_to_cloudwatch_of_this_account_only(
             assert [s["Condition"] for s in allowed] == [
                 {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
             ]
-    assert topics == 9 + 1  # every prod stack, and Miyabi in test
+    assert topics == 11 + 1  # every prod stack, and Miyabi in test

@@ -24,6 +24,15 @@ REASONS = {
     "called by the stream alone, whose failures go to the mapping's own queue",
     "reaches nothing but AWS services, and no resource inside a VPC",
     "ListStreams knows no resource, and log streams are named by Lambda",
+    # the other stores
+    "test is a test environment: its stores may be rebuilt at any time",
+    "EC2 knows no narrower resource for the network interfaces that Lambda makes in a subnet",
+    "it holds access logs only: S3 delivers them to no bucket with another key, and nobody logs the log",
+    "old versions answer for recovery; no source asks for a copy in a second region",
+    "the objects of one prefix of one bucket, whose names are those of partitions to come",
+    "users of a user group come in with IAM; the rule only knows a shared token",
+    "what AWS Backup documents for its role; a narrower one would miss what the service adds",
+    "what AWS documents for enhanced monitoring, which takes no other policy",
 }
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from holdfast.broker_alarms import broker_alarms, documents_alarms
 from holdfast.catalog import Placed
+from holdfast.model import Guard
 from holdfast.monitoring import PERIOD, Alarm, Metric
 from holdfast.stores import Broker, Database, Documents, Store
 
@@ -74,6 +75,32 @@ def store_alarms(placed: Placed, store: Store, *, aurora: bool = False, prefix: 
             yield from documents_alarms(name)
         case _:
             return
+
+
+def store_dashboard(
+    placed: Placed, stores: Iterable[Store], *, aurora: bool = False, prefix: str | None = None
+) -> dict[str, Any]:
+    """One page: all alarms of the stores, then the graph behind each. ``${…}`` stand where Fn::Sub fills in."""
+    arn = f"arn:${{AWS::Partition}}:cloudwatch:{placed.region}:${{AWS::AccountId}}:alarm:"
+    watched = (s for s in stores if Guard.ALARMS in placed.required(s))
+    alarms = [arn + a.name for s in watched for a in store_alarms(placed, s, aurora=aurora, prefix=prefix)]
+    status = {"title": f"Alarms of {placed.name}", "alarms": alarms}
+    graphs = [
+        {
+            "type": "metric",
+            "x": number % 3 * 8,
+            "y": 4 + number // 3 * 5,
+            "width": 8,
+            "height": 5,
+            "properties": {
+                "title": alarm.rpartition(":")[2],
+                "region": placed.region,
+                "annotations": {"alarms": [alarm]},
+            },
+        }
+        for number, alarm in enumerate(alarms)
+    ]
+    return {"widgets": [{"type": "alarm", "x": 0, "y": 0, "width": 24, "height": 4, "properties": status}, *graphs]}
 
 
 def _server(name: str, store: Database, *, cluster: bool) -> Iterator[Alarm]:

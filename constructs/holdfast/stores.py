@@ -21,6 +21,7 @@ from holdfast.model import (
 )
 from holdfast.text import span
 
+DRIFT_SCHEDULE = "cron(30 5 * * ? *)"  # after the upkeep, whose partitions are no drift
 LEGAL_NAME = re.compile(r"[a-z][a-z0-9-]{1,40}[a-z0-9]")  # the narrowest of RDS, ElastiCache, MSK and S3
 LEGAL_GROUP = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # CloudWatch has no lag of a group with other characters
 UNSAFE_IN_KEYS = re.compile(r"[\s:*?\[\]{}\\]")
@@ -443,7 +444,7 @@ def assumptions(store: Store) -> Iterator[tuple[str, str, str]]:
     """(what, value, why) of everything about a store that no source gives."""
     match store:
         case Database() | Documents() | Registry():
-            yield from ((what, "", why) for what, why in store.assumed.items())
+            yield from ((what, "as declared", why) for what, why in store.assumed.items())
         case Cache():
             yield from ((f.pattern, f"expires after {span(f.ttl)}", f.assumed) for f in store.families if f.assumed)
         case Broker():

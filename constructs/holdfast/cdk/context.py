@@ -12,6 +12,7 @@ from holdfast.catalog import Placed
 from holdfast.cdk.backups import Vault
 from holdfast.cdk.network import Network
 from holdfast.model import DeclarationError
+from holdfast.stores import Bucket, Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,11 @@ class StoreContext:
     @cached_property
     def network(self) -> Network:
         return Network(self.scope, self.placed, self.key)
+
+    @property
+    def networked(self) -> bool:
+        """Whether a store stands in a network; buckets and registries need none."""
+        return any(not isinstance(s, Bucket | Registry) for s in self.placed.stores)
 
     @cached_property
     def vault(self) -> Vault:

@@ -28,12 +28,12 @@ from holdfast.cdk.logs import log_group
 from holdfast.keys import ACCOUNT
 from holdfast.model import DeclarationError
 from holdfast.store_alarms import JOBS, failed_jobs, function_names
+from holdfast.stores import DRIFT_SCHEDULE
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
 TIMEOUT = cdk.Duration.minutes(15)
 # Whoever waits has to outlast whom it waits for, or CloudFormation hears from nobody for an hour.
 MIGRATE_TIMEOUT, TRIGGER_TIMEOUT = cdk.Duration.minutes(13), cdk.Duration.minutes(14)
-DRIFT_SCHEDULE = "cron(30 5 * * ? *)"  # after the upkeep, whose partitions are no drift
 ARCHIVE = "archive"
 # Calls that Lambda makes to stand in a subnet; EC2 knows no narrower resource for most of them.
 IN_SUBNETS = [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -34,6 +35,6 @@ def add_alarms(scope: Construct, alarms: Iterable[monitoring.Alarm], placed: Pla
         cdk.CfnResource(scope, alarm.id, type="AWS::CloudWatch::Alarm", properties=properties)
 
 
-def add_dashboard(scope: Construct, name: str, places: Iterable[Placed]) -> None:
-    body = json.dumps(monitoring.dashboard(places), separators=(",", ":"))
+def add_dashboard(scope: Construct, name: str, page: Mapping[str, Any]) -> None:
+    body = json.dumps(page, separators=(",", ":"))
     cloudwatch.CfnDashboard(scope, "Dashboard", dashboard_name=name, dashboard_body=cdk.Fn.sub(body))

@@ -13,6 +13,7 @@ from constructs import Construct
 from holdfast.catalog import Placed
 from holdfast.cdk.logs import log_group
 from holdfast.model import DeclarationError, Tier
+from holdfast.stores import Broker
 
 CIDR = "10.40.0.0/16"
 # AWS's own lists of S3's addresses, which a template cannot ask for and a synth must not look up.
@@ -24,7 +25,9 @@ class Network(Construct):
 
     def __init__(self, scope: Construct, placed: Placed, key: kms.IKey) -> None:
         super().__init__(scope, "Network")
-        zones = 3 if placed.env.tier is Tier.PROD else 2
+        # As many brokers stand in each zone: with two zones a topic with three replicas needs four of them.
+        brokers = any(isinstance(s, Broker) for s in placed.stores)
+        zones = 3 if brokers or placed.env.tier is Tier.PROD else 2
         self._region = placed.region
         self.vpc = ec2.Vpc(
             self,

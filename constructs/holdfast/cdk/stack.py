@@ -15,7 +15,7 @@ from holdfast.cdk.stream import StreamProcessor, application_policy
 from holdfast.cdk.table import GuardedTable
 from holdfast.keys import needs_key
 from holdfast.model import Tier
-from holdfast.monitoring import table_alarms
+from holdfast.monitoring import dashboard, table_alarms
 
 
 class TableStack(cdk.Stack):
@@ -47,4 +47,4 @@ class TableStack(cdk.Stack):
         if key and placed.stores:
             add_stores(self, placed, key, topic)
         if pages := tuple(shown):
-            add_dashboard(self, f"{placed.stack.system}-{placed.word}", pages)
+            add_dashboard(self, f"{placed.stack.system}-{placed.word}", dashboard(pages))

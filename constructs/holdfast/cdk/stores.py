@@ -13,9 +13,11 @@ from holdfast.cdk.context import Options, StoreContext
 from holdfast.cdk.database import GuardedDatabase
 from holdfast.cdk.documents import GuardedDocuments
 from holdfast.cdk.functions import DatabaseFunctions
+from holdfast.cdk.monitoring import add_dashboard
 from holdfast.cdk.pool import DatabasePool
 from holdfast.cdk.registry import ServiceRegistry
 from holdfast.model import DeclarationError
+from holdfast.store_alarms import store_dashboard
 from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Registry
 
 
@@ -41,6 +43,13 @@ def add_stores(scope: Construct, placed: Placed, key: kms.IKey, topic: str | Non
                     GuardedDocuments(scope, store, context)
             case Registry():
                 ServiceRegistry(scope, store, context)
+    if buckets and context.networked:
+        context.network.reach_s3()
+    if topic:
+        options = context.options
+        watched = [s for s in placed.stores if options.documents or not isinstance(s, Documents)]
+        page = store_dashboard(placed, watched, aurora=options.aurora, prefix=options.topic_prefix)
+        add_dashboard(scope, f"{placed.stack.system}-{placed.word}", page)
 
 
 def _archive(store: Database, buckets: dict[str, GuardedBucket]) -> GuardedBucket | None:

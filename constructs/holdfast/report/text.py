@@ -32,6 +32,7 @@ def summary(findings: Sequence[Finding]) -> str:
     tables, stacks = len({f.table for f in findings if f.table}), len({(f.stack, f.environment) for f in findings})
     counts = {o: sum(f.outcome is o for f in findings) for o in Outcome}
     return (
-        f"{tables} tables, {stacks} stacks: {counts[Outcome.FAIL]} failed, {counts[Outcome.UNKNOWN]} unknown, "
+        f"{tables} tables and stores, {stacks} stacks: "
+        f"{counts[Outcome.FAIL]} failed, {counts[Outcome.UNKNOWN]} unknown, "
         f"{counts[Outcome.PASS]} passed, {counts[Outcome.EXEMPT]} exempt"
     )

@@ -17,7 +17,7 @@ from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
 from holdfast.rules.estate import alike, changes
 from holdfast.rules.resources import closed_and_tls_only
 from holdfast.store_alarms import store_alarms
-from holdfast.stores import Backups, Broker, Bucket, Cache, Database, Documents, Registry, Store
+from holdfast.stores import DRIFT_SCHEDULE, Backups, Broker, Bucket, Cache, Database, Documents, Registry, Store, Topic
 from holdfast.template import StackSeen, heard
 
 INSTANCE, CLUSTER, DOCUMENTS = "AWS::RDS::DBInstance", "AWS::RDS::DBCluster", "AWS::DocDB::DBCluster"
@@ -61,16 +61,21 @@ class StoreSubject:
 def dig(stack: StackSeen, found: Any, *path: str, default: Any = None) -> Any:
     """A property of a property …, resolved; @ goes on in the resource that a property refers to, / is a dot."""
     for name in path:
-        hop = name.startswith("@")
-        plain = name.removeprefix("@").replace("/", ".")
-        found = stack.resolver.get(found, plain, default if name == path[-1] else {})
+        hop, plain = name.startswith("@"), name.removeprefix("@").replace("/", ".")
+        if name == path[-1] or hop or not isinstance(found, dict) or _decided_later(found.get(plain)):
+            found = stack.resolver.get(found, plain, default if name == path[-1] else {})
+        else:
+            found = found.get(plain, {})
         if hop:
-            if isinstance(found, list) and len(found) == 1:
-                found = found[0]
+            found = found[0] if isinstance(found, list) and len(found) == 1 else found
             if not isinstance(found, Reference):
-                return Unknown(f"{name[1:]} is no resource of this template")
+                return Unknown(f"{plain} is no resource of this template")
             found = stack.template["Resources"][found.logical_id].get("Properties", {})
     return found
+
+
+def _decided_later(raw: Any) -> bool:
+    return isinstance(raw, dict) and any(k == "Ref" or str(k).startswith("Fn::") for k in raw)
 
 
 def identified(stack: StackSeen, logical_id: str) -> str | Unknown:
@@ -86,8 +91,13 @@ def identified(stack: StackSeen, logical_id: str) -> str | Unknown:
 
 
 def declared_name(placed: Placed, store: Store) -> str:
-    name = placed.fill(store.name)
-    return f"{name}--{placed.region}" if isinstance(store, Bucket) else name
+    match store:
+        case Bucket():
+            return f"{placed.fill(store.name)}--{placed.region}"
+        case Registry():
+            return store.domain
+        case _:
+            return placed.fill(store.name)
 
 
 def _without_account(raw: Any) -> Any:
@@ -396,8 +406,19 @@ ZONES = {
 
 def _prefix(s: StoreSubject) -> str | None:
     """What the topics of the stack begin with; another rule sees to it that they agree."""
-    topics = (dig(s.stack, r, "Properties", "TopicName") for _, r in s.stack.resources("AWS::MSK::Topic"))
-    return next((t.partition(".")[0] for t in topics if isinstance(t, str)), None)
+    if not isinstance(s.store, Broker):
+        return None
+    for _, resource in s.stack.resources("AWS::MSK::Topic"):
+        name = str(dig(s.stack, resource, "Properties", "TopicName"))
+        if topic := _declared_topic(s.store, name):
+            return name.removesuffix(f".{topic.name}")
+    return None
+
+
+def _declared_topic(broker: Broker, name: str) -> Topic | None:
+    """The topic that a full name means: its longest declared ending."""
+    own = [t for t in broker.topics if name.endswith(f".{t.name}")]
+    return max(own, key=lambda t: len(t.name), default=None)
 
 
 def watched(s: StoreSubject) -> Verdict:
@@ -496,15 +517,13 @@ def topics(s: StoreSubject) -> Verdict:
     """Every declared topic, as declared, under one prefix; and no other."""
     if not isinstance(s.store, Broker):
         return EXEMPT
-    declared = {t.name: t for t in s.store.topics}
+    declared = [t.name for t in s.store.topics]
     prefixes, problems = set(), []
     found = []
     for _, resource in s.stack.resources("AWS::MSK::Topic"):
         p = s.stack.resolver.value(resource.get("Properties", {}))
         name = str(p.get("TopicName"))
-        topic = next(
-            (t for n, t in declared.items() if name.endswith(f".{n}") and name.count(".") == n.count(".") + 1), None
-        )
+        topic = _declared_topic(s.store, name)
         if topic is None:
             problems.append(f"{name} is declared nowhere")
             continue
@@ -583,6 +602,13 @@ def locked(s: StoreSubject) -> Verdict:
     )
 
 
+SECRET_KEY = {
+    INSTANCE: "MasterUserSecret.KmsKeyId",
+    CLUSTER: "MasterUserSecret.KmsKeyId",
+    DOCUMENTS: "MasterUserSecretKmsKeyId",
+}
+
+
 def credentials(s: StoreSubject) -> Verdict:
     """Nobody ever typed the password, and it changes by itself."""
     if not isinstance(s.store, Database | Documents):
@@ -593,7 +619,7 @@ def credentials(s: StoreSubject) -> Verdict:
         s,
         [
             Need("its password is not managed", "ManageMasterUserPassword", on, False),
-            Need("its secret is not under the stack's key", "MasterUserSecret.KmsKeyId", own_key),
+            Need("its secret is not under the stack's key", SECRET_KEY[s.type], own_key),
         ],
     )
 
@@ -671,7 +697,7 @@ def upkept(s: StoreSubject) -> Verdict:
     triggers = [r for _, r in s.stack.resources("Custom::Trigger")]
     if not triggers:
         problems.append("nothing applies its schema at a deploy")
-    wanted = [s.store.upkeep.schedule] if s.store.upkeep else []
+    wanted = [DRIFT_SCHEDULE, *([s.store.upkeep.schedule] if s.store.upkeep else [])]
     schedules = [
         s.stack.resolver.value(r.get("Properties", {})) for _, r in s.stack.resources("AWS::Scheduler::Schedule")
     ]
@@ -696,13 +722,12 @@ def registered(s: StoreSubject) -> Verdict:
     wrong = [f"{name} is missing" for name in sorted(declared - seen)] + [
         f"{name} is declared nowhere" for name in sorted(seen - declared)
     ]
-    parameters = {
+    values = {
         str(dig(s.stack, r, "Properties", "Name")): dig(s.stack, r, "Properties", "Value")
         for _, r in s.stack.resources("AWS::SSM::Parameter")
     }
     for service in s.store.services:
-        for name, want in (("host", None), ("port", service.port), ("grpc_port", service.grpc_port)):
-            own = [v for path, v in parameters.items() if path.endswith(f"/{service.name}/{name}")]
-            if len(own) != 1 or (want is not None and not alike(own[0], want)):
-                wrong.append(f"{name} of {service.name} is not as declared")
+        wrong += [
+            f"{name} is not {v}" for name, v in s.store.parameters(service).items() if not alike(values.get(name), v)
+        ]
     return fail("; ".join(wrong)) if wrong else PASS

@@ -1,0 +1,145 @@
+"""The rules for databases, caches, brokers and buckets: every lost guard is heard of, under its rule, by its name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+from conftest import CONTEXT, Json
+from store_mutants import MUTATIONS, mutants
+
+from holdfast import Placed, placements
+from holdfast.rules import TELLING, judge
+from holdfast.rules.base import Finding, Outcome
+from holdfast.rules.store_checks import find
+from holdfast.stores import Documents, Store
+from holdfast.template import StackSeen
+from stacks import CATALOG
+
+PLACES = [p for p in placements(CATALOG) if p.stores]
+# One resource serves several stores: a change to it is heard of for each of them, and for the group or key itself.
+SHARED = {"HF502", "HF503", "HF513", "HF524"}
+
+
+def seen(placed: Placed, template: Json) -> StackSeen:
+    return StackSeen(
+        id=placed.id,
+        where=f"{placed.id}.template.json",
+        template=template,
+        name=placed.name,
+        region=placed.region,
+        protected=True,
+    )
+
+
+def judged(placed: Placed, template: Json) -> list[Finding]:
+    findings = judge([placed.stack], [seen(placed, template)], [placed.env], today=date(2026, 11, 16))
+    return [f for f in findings if f.outcome in TELLING]
+
+
+def stores(placed: Placed, template: Json) -> Iterator[tuple[Store, str]]:
+    for store in placed.stores:
+        if isinstance(found := find(seen(placed, template), placed, store), str):
+            yield store, found
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
+    """The stacks with every store that is there only when asked for: Aurora and the documents."""
+    from holdfast.cdk import estate
+
+    folder = tmp_path_factory.mktemp("complete")
+    context = CONTEXT | {"env": "all", "aurora": "true", "documents": "true", "topicPrefix": "acme"}
+    estate(tuple({p.stack.id: p.stack for p in PLACES}.values()), context, str(folder)).synth()
+    return {
+        p.name.removesuffix(".template.json"): json.loads(p.read_text()) for p in Path(folder).glob("*.template.json")
+    }
+
+
+@pytest.mark.parametrize("placed", PLACES, ids=lambda p: p.id)
+def test_nothing_is_said_about_what_is_as_declared(placed: Placed, templates: dict[str, Json]) -> None:
+    assert judged(placed, templates[placed.id]) == []
+
+
+@pytest.mark.parametrize("placed", PLACES, ids=lambda p: p.id)
+def test_nothing_is_said_about_aurora_documents_and_another_prefix(placed: Placed, complete: dict[str, Json]) -> None:
+    assert judged(placed, complete[placed.id]) == []
+
+
+@pytest.mark.parametrize("placed", PLACES, ids=lambda p: p.id)
+def test_every_lost_guard_is_heard_of_by_rule_and_name(
+    placed: Placed, templates: dict[str, Json], complete: dict[str, Json]
+) -> None:
+    for template in (templates[placed.id], complete[placed.id]):
+        for store, logical_id in stores(placed, template):
+            for name, rule, mutant in mutants(template, logical_id):
+                if not expected(rule, placed, store):
+                    continue
+                findings = judged(placed, mutant)
+                own = {f.rule.id for f in findings if f.table == placed.fill(store.name)}
+                assert rule in own, (name, store.name, own)
+                others = {f.table for f in findings if f.table != placed.fill(store.name) and f.rule.id not in SHARED}
+                assert others <= {None}, (name, store.name, others)
+
+
+def expected(rule: str, placed: Placed, store: Store) -> bool:
+    """Whether the policy asks for what a mutation takes away: in test there is nothing to protect from deletion."""
+    from holdfast import Guard, Tier
+
+    guards = {
+        "HF510": Guard.DELETION_PROTECTION,
+        "HF511": Guard.RETAIN,
+        "HF512": Guard.PITR,
+        "HF513": Guard.PITR,
+        "HF514": Guard.CUSTOMER_KEY,
+        "HF524": Guard.ALARMS,
+        "HF534": Guard.RETAIN,
+    }
+    if rule == "HF501":
+        return not isinstance(store, Documents)  # there only when asked for
+    if rule == "HF518":
+        return placed.env.tier is Tier.PROD
+    return rule not in guards or guards[rule] in placed.required(store)
+
+
+def test_every_mutation_applies_somewhere(templates: dict[str, Json], complete: dict[str, Json]) -> None:
+    tried = dict.fromkeys(MUTATIONS, 0)
+    for placed in PLACES:
+        for template in (templates[placed.id], complete[placed.id]):
+            for _, logical_id in stores(placed, template):
+                for name, _, _ in mutants(template, logical_id):
+                    tried[name] += 1
+    assert [name for name, times in tried.items() if not times] == []
+
+
+def test_what_cannot_be_read_is_unknown(templates: dict[str, Json]) -> None:
+    """A parameter decides at deploy time: that is neither on nor off."""
+    placed = next(p for p in PLACES if p.stack.system == "lifecycle")
+    template = json.loads(json.dumps(templates[placed.id]))
+    template["Parameters"] = {"P": {"Type": "String"}}
+    database = next(i for store, i in stores(placed, template) if store.id == "Lifecycle")
+    properties = template["Resources"][database]["Properties"]
+    for name in ("DeletionProtection", "StorageEncrypted", "BackupRetentionPeriod", "PubliclyAccessible", "MultiAZ"):
+        properties[name] = {"Ref": "P"}
+    outcomes = {f.rule.id: f.outcome for f in judged(placed, template)}
+    assert outcomes == dict.fromkeys(("HF510", "HF512", "HF514", "HF516", "HF518"), Outcome.UNKNOWN)
+
+
+def test_a_store_that_nobody_declared_is_found(templates: dict[str, Json]) -> None:
+    placed = PLACES[0]
+    template = json.loads(json.dumps(templates[placed.id]))
+    template["Resources"]["Rogue"] = {"Type": "AWS::RDS::DBInstance", "Properties": {"DBInstanceIdentifier": "rogue"}}
+    assert [(f.rule.id, f.table) for f in judged(placed, template)] == [("HF502", "rogue")]
+
+
+def test_a_security_group_that_admits_addresses_is_found(templates: dict[str, Json]) -> None:
+    placed = PLACES[0]
+    template = json.loads(json.dumps(templates[placed.id]))
+    template["Resources"]["Wide"] = {
+        "Type": "AWS::EC2::SecurityGroup",
+        "Properties": {"SecurityGroupIngress": [{"CidrIp": "10.0.0.0/8", "IpProtocol": "tcp"}]},
+    }
+    assert [(f.rule.id, f.detail) for f in judged(placed, template)] == [("HF503", "it admits 10.0.0.0/8")]
