@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
 export CDK_DISABLE_VERSION_CHECK := true
 
-.PHONY: setup synth test check format snapshots docs bench bench-detection lock clean
+.PHONY: setup synth test check format snapshots docs catalogs bench bench-detection bench-retention lock clean
 
 setup: .venv/.installed node_modules/.installed build/.layer
 
@@ -65,11 +65,18 @@ snapshots: setup
 docs: setup
 	holdfast docs
 
+# What a migration changes, as the catalogs that `holdfast db check` compares with.
+catalogs: setup
+	python -m holdfast.postgres.catalog
+
 bench: setup
 	python benchmarks/synth.py
 
 bench-detection: setup
 	python benchmarks/detection.py
+
+bench-retention: setup
+	python benchmarks/retention.py
 
 # uv writes one lock for every platform and Python from 3.11 on; pip-tools writes it for the machine that it runs on.
 lock:

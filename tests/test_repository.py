@@ -40,11 +40,17 @@ def imports(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("sdk", ["aws_cdk", "cdk_nag", "boto3", "botocore"])
-def test_each_sdk_is_imported_in_one_place(sdk: str) -> None:
-    home = {"aws_cdk": "constructs/holdfast/cdk", "cdk_nag": "constructs/holdfast/cdk"}.get(
-        sdk, "constructs/holdfast/live"
-    )
+HOMES = {
+    "aws_cdk": "constructs/holdfast/cdk",
+    "cdk_nag": "constructs/holdfast/cdk",
+    "boto3": "constructs/holdfast/live",
+    "botocore": "constructs/holdfast/live",
+    "psycopg": "constructs/holdfast/postgres",
+}
+
+
+@pytest.mark.parametrize(("sdk", "home"), HOMES.items())
+def test_each_sdk_is_imported_in_one_place(sdk: str, home: str) -> None:
     for path in sources():
         name = path.relative_to(ROOT).as_posix()
         if name.startswith((home, "tests/", "benchmarks/")) or name == "app.py":
@@ -62,8 +68,7 @@ def test_the_core_loads_no_cloud_sdk() -> None:
     code = (
         "import sys; from holdfast import cli, docs, monitoring, observed, policy, register, template; import stacks; "
         "cli.main(['list', '--env', 'prod', '--format', 'json']); "
-        "print(sorted({m.split('.')[0] for m in sys.modules} & {'aws_cdk', 'jsii', 'cdk_nag', 'boto3', 'botocore'}), "
-        "file=sys.stderr)"
+        f"print(sorted({{m.split('.')[0] for m in sys.modules}} & {{'jsii', *{list(HOMES)}}}), file=sys.stderr)"
     )
     path = os.pathsep.join([str(ROOT), str(ROOT / "constructs")])
     done = subprocess.run(

@@ -33,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (DeclarationError, InputError) as error:
         print(f"holdfast: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130  # whatever was being done can be done again
     except BrokenPipeError:
         sys.stderr.close()  # the reader (head, less) has seen enough
         return 0
@@ -90,7 +92,7 @@ def _db_commands(db: argparse.ArgumentParser) -> None:
     def on_a_server(name: str, summary: str) -> argparse.ArgumentParser:
         command = add(name, summary)
         command.add_argument("--schema", help="a folder of schemas/ (default: each, on the embedded server)")
-        command.add_argument("--dsn", help="any PostgreSQL 14 to 18 (default: an embedded one, kept in .holdfast/)")
+        command.add_argument("--dsn", help="any PostgreSQL from 14 on (default: an embedded one, kept in .holdfast/)")
         return command
 
     migrate = on_a_server("migrate", "apply the numbered SQL files that are not applied yet")
@@ -183,8 +185,12 @@ def _explain(args: argparse.Namespace) -> int:
 
 
 def _db(args: argparse.Namespace) -> int:
-    from holdfast.postgres import commands
+    from holdfast.assembly import InputError
 
+    try:
+        from holdfast.postgres import commands
+    except ModuleNotFoundError as error:
+        raise InputError(f"holdfast db needs {error.name}: pip install 'holdfast[postgres,local]'") from None
     return commands.run(args)
 
 

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.live.secrets import secret
-from holdfast.postgres import catalog, migrations, retention
+from holdfast.postgres import migrations, retention
 from holdfast.postgres.archive import open_store
 from holdfast.postgres.connection import connect
+from holdfast.postgres.drift import inspect
 
 HERE = Path(__file__).resolve().parent
 AUTHORITIES = "/opt/rds-ca.pem"  # from the layer
@@ -69,10 +70,9 @@ def retain(event: Any, context: Any, *, where: Callable[[], str] = dsn, now: dat
 
 def drift(event: Any, context: Any, *, where: Callable[[], str] = dsn, home: Path = HERE) -> dict[str, Any]:
     """Daily: everything that is not as declared, a line each, and how much of it. What cannot be read counts, too."""
-    declared = json.loads((_schema(home) / "catalog.json").read_text(encoding="utf-8"))
     with connect(where()) as db:
-        live = catalog.read(db)
-    found = [str(d) for d in catalog.compare(declared, live)] + [f"cannot read {name}" for name in live.unread]
+        differences, unseen = inspect(db, _schema(home))
+    found = [*map(str, differences), *unseen]
     for line in found:
         print(line)
     told = _told({"job": "drift", "found": found})
