@@ -201,3 +201,16 @@ def test_a_declaration_that_cannot_work_is_refused(build: object, message: str) 
     assert callable(build)
     with pytest.raises(DeclarationError, match=message):
         build()
+
+
+def test_a_store_has_one_stack() -> None:
+    from dataclasses import replace
+
+    from holdfast import catalog
+    from stacks import meeting
+
+    twin = replace(meeting.STACK, id="Other-{env}")
+    with pytest.raises(
+        DeclarationError, match="database meeting-prod is declared by MeetingSystem-prod and by Other-prod"
+    ):
+        catalog(meeting.STACK, twin)

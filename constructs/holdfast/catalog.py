@@ -118,7 +118,7 @@ class Assumption:
 
 def catalog(*stacks: Stack) -> tuple[Stack, ...]:
     """All stacks of the estate, refused where two would fight over a name in one account and region."""
-    owners: dict[tuple[str, str], Placed] = {}
+    owners: dict[tuple[str, str, str], Placed] = {}
     ids: dict[str, Placed] = {}
     declared = {env: {p.fill(t.name) for p in placements(stacks, [env]) for t in p.tables} for env in Environment}
     for placed in placements(stacks):
@@ -132,13 +132,19 @@ def catalog(*stacks: Stack) -> tuple[Stack, ...]:
                 raise DeclarationError(f"table {table.name}: in {placed.env.label} its name {name!r} {illegal}")
             if (successor := table.state.replaced_by) and placed.fill(successor) not in declared[placed.env]:
                 raise DeclarationError(f"table {name} is replaced by {placed.fill(successor)}, which no stack declares")
-            first = owners.setdefault((placed.region, name), placed)
-            if first is not placed:
-                raise DeclarationError(
-                    f"table {name} is declared by {first.id} and by {placed.id} in {placed.region}; "
-                    "a table has one stack: drop one declaration"
-                )
+            _claim(owners, placed, "table", name)
+        for store in placed.stores:
+            _claim(owners, placed, type(store).__name__.lower(), placed.fill(store.name))
     return stacks
+
+
+def _claim(owners: dict[tuple[str, str, str], Placed], placed: Placed, kind: str, name: str) -> None:
+    first = owners.setdefault((placed.region, kind, name), placed)
+    if first is not placed:
+        raise DeclarationError(
+            f"{kind} {name} is declared by {first.id} and by {placed.id} in {placed.region}; "
+            f"a {kind} has one stack: drop one declaration"
+        )
 
 
 def placements(stacks: Iterable[Stack], environments: Iterable[Environment] = Environment) -> tuple[Placed, ...]:
