@@ -33,7 +33,7 @@ def show(stacks: Iterable[Stack], *, env: str, system: str | None, assumed: bool
     places = [p for p in placements(stacks, environments_named(env)) if system in (None, p.stack.system)]
     if assumed:
         rows = [a for p in places for t in p.tables for a in assumptions(p, t)]
-        rows += [a for p in places for s in p.stores for a in _store_assumptions(p, s)]
+        rows += [a for p in places for s in p.stores for a in assumed_of_store(p, s)]
         return _json(env, assumptions=rows) if as_json else _assumed_text(rows)
     tables = [entry(p, t) for p in places for t in p.tables]
     stores = [store_entry(p, s) for p in places for s in p.stores]
@@ -106,7 +106,7 @@ def store_entry(placed: Placed, store: Store) -> dict[str, Any]:
         "data": store.data.value,
         "guards": [g.name for g in Guard if g in placed.required(store)],
         "facts": dict(facts(store)),
-        "assumed": [{k: v for k, v in a.items() if k != "table"} for a in _store_assumptions(placed, store)],
+        "assumed": [{k: v for k, v in a.items() if k != "table"} for a in assumed_of_store(placed, store)],
     }
 
 
@@ -146,7 +146,7 @@ def _backups(backups: Backups) -> Iterator[tuple[str, str]]:
         yield f"{name} backup", f"{schedule}, kept {backups.keep.days} days"
 
 
-def _store_assumptions(placed: Placed, store: Store) -> list[dict[str, Any]]:
+def assumed_of_store(placed: Placed, store: Store) -> list[dict[str, Any]]:
     owner = [("owner", placed.stack.owner, a.reason) for a in placed.stack.assumed if a.fact is Fact.OWNER]
     return [
         {

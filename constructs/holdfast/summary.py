@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.catalog import Placed, placements
 from holdfast.model import Guard, Stack
+from holdfast.register import assumed_of_store
 from holdfast.rules import stores
-from holdfast.rules.base import PASS
+from holdfast.rules.base import PASS, Rule
 from holdfast.rules.store_checks import StoreSubject, find
-from holdfast.stores import assumptions
 from holdfast.template import StackSeen, observe
 from holdfast.text import columns
 
@@ -24,7 +25,7 @@ COLUMNS = {
     "alarms": Guard.ALARMS,
 }
 
-RULES_OF = {
+RULES_OF: Mapping[Guard, tuple[Rule, ...]] = {
     Guard.DELETION_PROTECTION: (stores.PROTECTED,),
     Guard.RETAIN: (stores.RETAINED,),
     Guard.PITR: (stores.RECOVERABLE,),
@@ -43,13 +44,14 @@ def summary(outdir: Path, catalog: tuple[Stack, ...]) -> str:
         for p in (p for p in places if p.env is env):
             template = json.loads((outdir / f"{p.id}.template.json").read_text())
             stack = StackSeen(id=p.id, where=p.id, template=template, region=p.region)
-            seen = list(observe(stack))
+            seen, stores = list(observe(stack)), _stores(p, stack)
             counts = [
                 len(seen),
                 sum(len(s.indexes) for s in seen if isinstance(s.indexes, dict)),
-                len(p.stores),
-                *(sum(guard in s.guards for s in seen) + _guarded(p, stack, guard) for guard in COLUMNS.values()),
-                sum(1 for t in p.tables for _ in p.assumptions(t)) + sum(1 for s in p.stores for _ in assumptions(s)),
+                len(stores),
+                *(sum(g in s.guards for s in seen) + sum(_has(s, g) for s in stores) for g in COLUMNS.values()),
+                sum(1 for t in p.tables for _ in p.assumptions(t))
+                + sum(len(assumed_of_store(p, s.store)) for s in stores),
             ]
             total = [a + b for a, b in zip(total, counts, strict=True)]
             rows.append([env.label, p.name, p.region, *map(str, counts)])
@@ -57,14 +59,15 @@ def summary(outdir: Path, catalog: tuple[Stack, ...]) -> str:
     return columns(rows)
 
 
-def _guarded(placed: Placed, stack: StackSeen, guard: Guard) -> int:
-    """How many stores that are no tables have a guard, as the rules see it."""
-    subjects = [
-        StoreSubject(placed, store, placed.required(store), stack, found)
-        for store in placed.stores
-        if isinstance(found := find(stack, placed, store), str)
-    ]
-    return sum(any(r.check and r.check(s) == PASS for r in RULES_OF.get(guard, ())) for s in subjects)
+def _stores(placed: Placed, stack: StackSeen) -> list[StoreSubject]:
+    """The declared stores that are no tables and that the template has."""
+    found = [(store, find(stack, placed, store)) for store in placed.stores]
+    return [StoreSubject(placed, s, placed.required(s), stack, i) for s, i in found if isinstance(i, str)]
+
+
+def _has(store: StoreSubject, guard: Guard) -> bool:
+    """Whether a store has a guard, as the rules see it."""
+    return any(r.check and r.check(store) == PASS for r in RULES_OF[guard])
 
 
 def main() -> None:
@@ -72,7 +75,7 @@ def main() -> None:
 
     outdir = Path(sys.argv[1])
     print(summary(outdir, CATALOG))
-    print(f"\nTemplates are in {outdir}/. `holdfast list` shows every table, with --assumed what no source gives.")
+    print(f"\nTemplates are in {outdir}/. `holdfast list` shows everything, with --assumed what no source gives.")
 
 
 if __name__ == "__main__":
