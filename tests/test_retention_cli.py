@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,6 +29,19 @@ GATE = 4711  # an advisory lock that a trigger waits for: there the run stands s
 
 @pytest.fixture
 def dsn() -> Iterator[str]:
+    with filled() as dsn:
+        yield dsn
+
+
+@pytest.fixture(scope="module")
+def untouched() -> Iterator[str]:
+    """For tests that change nothing."""
+    with filled() as dsn:
+        yield dsn
+
+
+@contextmanager
+def filled() -> Iterator[str]:
     """Three expired months, by the clock of this machine: the command refuses to look ahead."""
     with database() as dsn:
         with connect(dsn) as db:
@@ -148,10 +162,10 @@ def test_ctrl_c_says_one_line_and_loses_nothing(dsn: str, store: Folder) -> None
         assert everything(db, store) == before
 
 
-def test_a_second_run_at_the_same_time_says_so_and_ends_well(dsn: str, store: Folder) -> None:
-    with psycopg.connect(dsn, autocommit=True) as other:
+def test_a_second_run_at_the_same_time_says_so_and_ends_well(untouched: str, store: Folder) -> None:
+    with psycopg.connect(untouched, autocommit=True) as other:
         other.execute("SELECT pg_advisory_lock(%s)", (retention.LOCK,))
-        second = retain(dsn, store)
+        second = retain(untouched, store)
     assert (second.returncode, second.stderr) == (0, "")
     assert second.stdout == "lifecycle: another run is at work, so this one leaves it alone\n"
 
@@ -176,10 +190,10 @@ def run_here(*arguments: str) -> int:
     return cli.main(["db", "retain", *arguments])
 
 
-def test_a_plan_is_told_and_nothing_is_done(dsn: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_is_told_and_nothing_is_done(untouched: str, capsys: pytest.CaptureFixture[str]) -> None:
     told = []
     for _ in range(2):
-        assert run_here("--dsn", dsn, "--schema", "lifecycle", "--plan", "--now", "2026-11-16T05:00Z") == 0
+        assert run_here("--dsn", untouched, "--schema", "lifecycle", "--plan", "--now", "2026-11-16T05:00Z") == 0
         told.append(capsys.readouterr().out.splitlines())
     assert told[0] == told[1]
     assert told[0][0] == "lifecycle: create lifecycle_events_2026_11"
@@ -198,21 +212,23 @@ def test_a_plan_is_told_and_nothing_is_done(dsn: str, capsys: pytest.CaptureFixt
     ],
 )
 def test_bad_input_is_one_line_and_changes_nothing(
-    dsn: str, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+    untouched: str, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     where = ["--archive", "unused"] if "--now" in arguments else []
-    assert run_here("--dsn", dsn, "--schema", "lifecycle", *arguments, *where) == 2
+    assert run_here("--dsn", untouched, "--schema", "lifecycle", *arguments, *where) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert words in err
-    with connect(dsn) as db:
+    with connect(untouched) as db:
         assert value(db, "SELECT count(*) FROM ops.archive_log") == 0
 
 
-def test_a_role_that_may_not_is_told_what_it_lacks(dsn: str, capsys: pytest.CaptureFixture[str], store: Folder) -> None:
-    with connect(dsn) as db:
+def test_a_role_that_may_not_is_told_what_it_lacks(
+    untouched: str, capsys: pytest.CaptureFixture[str], store: Folder
+) -> None:
+    with connect(untouched) as db:
         db.execute("DROP ROLE IF EXISTS powerless; CREATE ROLE powerless LOGIN")
-        other = psycopg.conninfo.make_conninfo(dsn, user="powerless")
+        other = psycopg.conninfo.make_conninfo(untouched, user="powerless")
         try:
             assert run_here("--dsn", other, "--schema", "lifecycle", "--archive", str(store.path)) == 2
             (line,) = capsys.readouterr().err.splitlines()
