@@ -101,7 +101,9 @@ def _db_commands(db: argparse.ArgumentParser) -> None:
     check.add_argument("--format", choices=("text", "json"), default="text")
     retain = on_a_server("retain", "create partitions ahead, archive and drop expired ones, purge expired rows")
     retain.add_argument(
-        "--archive", metavar="WHERE", help="a folder or s3://bucket/prefix (default: .holdfast/archive)"
+        "--archive",
+        metavar="WHERE",
+        help="a folder or s3://bucket/prefix (default on the embedded server: .holdfast/archive)",
     )
     retain.add_argument("--now", metavar="TIME", help="act as if it were this time, such as 2026-11-16T05:00Z")
     retain.add_argument("--plan", action="store_true", help="only say what would be done")
