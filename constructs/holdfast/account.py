@@ -1,4 +1,4 @@
-"""One account and region as it was read: tables, stacks and what refers to them. Pure: the reader fills it, rules judge it."""
+"""One account and region as it was read: tables, stacks and what names them. The reader fills it, rules judge it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.template import StackSeen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """A call that was refused or failed: what could not be read, why, and the IAM action that is missing, if it is that."""
+    """A call that was refused or failed: what could not be read, why, and the missing IAM action, if it is that."""
 
     what: str
     reason: str
