@@ -5,10 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 
 from holdfast.intrinsics import Unknown
 from holdfast.observed import Observed
 from holdfast.template import StackSeen
+
+# DeletionPolicy and UpdateReplacePolicy of a live table or key: the template that was deployed says, not the API.
+ONLY_IN_TEMPLATES = Unknown("the API does not show it, only the deployed template does")
+
+
+class Part(Enum):
+    """The parts of an account that are read one by one; what could not be read leaves a hole in its part only."""
+
+    TABLES = "tables"
+    KEYS = "keys"
+    STACKS = "stacks"
+    DELETED = "deleted stacks"
+    ALARMS = "alarms"
+    READS = "index reads"
+    MENTIONS = "mentions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +34,7 @@ class Unreadable:
     what: str
     reason: str
     action: str | None = None
+    part: Part = Part.TABLES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +64,7 @@ class TableSeen:
 class StackLive:
     """A deployed stack: its template and when it last changed."""
 
-    seen: StackSeen
+    seen: StackSeen | Unknown  # the template may be unreadable, or YAML
     status: str
     created: datetime
     updated: datetime | None
@@ -71,6 +88,6 @@ class Account:
     tables: Mapping[str, TableSeen] | Unknown
     stacks: Mapping[str, StackLive] | Unknown
     deleted: Mapping[str, datetime] | Unknown = field(default_factory=dict)  # stacks that CloudFormation still lists
-    mentions: tuple[Mention, ...] | Unknown = ()
+    mentions: tuple[Mention, ...] | Unknown = ()  # what was found; unreadable says where nobody could look
     unreadable: tuple[Unreadable, ...] = ()
     read_at: datetime | None = None
