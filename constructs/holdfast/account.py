@@ -86,7 +86,7 @@ class Account:
     id: str
     region: str
     tables: Mapping[str, TableSeen] | Unknown
-    stacks: Mapping[str, StackLive | Unknown] | Unknown  # one whose template could not be read is Unknown itself
+    stacks: Mapping[str, StackLive] | Unknown
     deleted: Mapping[str, datetime] | Unknown = field(default_factory=dict)  # stacks that CloudFormation still lists
     mentions: tuple[Mention, ...] | Unknown = ()  # what was found; unreadable says where nobody could look
     unreadable: tuple[Unreadable, ...] = ()
