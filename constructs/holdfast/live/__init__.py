@@ -1,0 +1,1 @@
+"""The live account: the only place that imports boto3."""
