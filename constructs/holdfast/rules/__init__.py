@@ -10,14 +10,17 @@ from holdfast.catalog import Placed, placements
 from holdfast.intrinsics import Unknown
 from holdfast.model import Data, DeclarationError, Durable, Environment, Stack, Table, Tier, Waiver
 from holdfast.observed import GLOBAL_TABLE, Observed, ObservedKey
-from holdfast.rules import estate, protection, resources, schema, shape
+from holdfast.rules import estate, live, protection, resources, schema, shape
 from holdfast.rules.base import Finding, Outcome, Rule, Source, Subject, Verdict, fail, guarded, unknown
 from holdfast.rules.waivers import waived
 from holdfast.template import StackSeen, observe, observe_key
 
 TABLE_RULES: tuple[Rule, ...] = (*protection.RULES, *shape.RULES, estate.ALARMS, estate.SOUNDING, estate.THRESHOLDS)
 RULES: tuple[Rule, ...] = tuple(
-    sorted((*protection.RULES, *shape.RULES, *estate.RULES, *resources.RULES, *schema.RULES), key=lambda r: r.id)
+    sorted(
+        (*protection.RULES, *shape.RULES, *estate.RULES, *resources.RULES, *schema.RULES, *live.RULES),
+        key=lambda r: r.id,
+    )
 )
 BY_ID = {rule.id: rule for rule in RULES}
 WARN_DAYS = 30
@@ -33,10 +36,19 @@ def judge(
 ) -> list[Finding]:
     """Every verdict about every declared table of ``environments`` and about everything else that ``seen`` shows."""
     places = placements(stacks, environments)
-    source = next((s.source for s in seen), Source.TEMPLATE)
-    findings = [f if f.source is source else replace(f, source=source) for f in _judge(places, seen)]
+    return excused(verdicts(places, seen), places, today)
+
+
+def excused(findings: Iterable[Finding], places: Sequence[Placed], today: date) -> list[Finding]:
+    """``findings``, exempt where a waiver of the table holds."""
     waivers = {p.fill(t.name): t.waivers for p in places for t in p.tables if t.waivers}
     return [waived(f, waivers.get(f.table or "", ()), today) for f in findings]
+
+
+def verdicts(places: Sequence[Placed], seen: Sequence[StackSeen]) -> list[Finding]:
+    """What the rules say of templates, before any waiver."""
+    source = next((s.source for s in seen), Source.TEMPLATE)
+    return [f if f.source is source else replace(f, source=source) for f in _judge(places, seen)]
 
 
 def _judge(places: Sequence[Placed], seen: Sequence[StackSeen]) -> Iterator[Finding]:
