@@ -55,7 +55,7 @@ class Kind(Enum):
     OTHER = "other"
 
 
-class Failure(Exception):
+class CallError(Exception):
     """A call that gave nothing. ``reason`` is one sentence for people."""
 
     def __init__(self, call: Call, kind: Kind, reason: str, code: str = "") -> None:
@@ -68,19 +68,19 @@ class Failure(Exception):
         return self.call.action if self.kind is Kind.DENIED else None
 
 
-def answered(call: Call, status: int, code: str, message: str) -> Failure:
+def answered(call: Call, status: int, code: str, message: str) -> CallError:
     """The failure that an answer of AWS stands for."""
     said = f"{code}: {message}".strip(": ") or f"status {status}"
     if code in THROTTLED or status == 429:
-        return Failure(call, Kind.THROTTLED, f"{call.operation} was throttled, again and again", code)
+        return CallError(call, Kind.THROTTLED, f"{call.operation} was throttled, again and again", code)
     if code in DENIED:
-        return Failure(call, Kind.DENIED, f"not allowed: {call.action or call.operation} is missing", code)
+        return CallError(call, Kind.DENIED, f"not allowed: {call.action or call.operation} is missing", code)
     if code in EXPIRED:
-        return Failure(call, Kind.CREDENTIALS, "the credentials have expired", code)
+        return CallError(call, Kind.CREDENTIALS, "the credentials have expired", code)
     if code in REFUSED:
-        return Failure(call, Kind.CREDENTIALS, f"AWS does not accept the credentials ({code})", code)
+        return CallError(call, Kind.CREDENTIALS, f"AWS does not accept the credentials ({code})", code)
     if code in GONE:
-        return Failure(call, Kind.GONE, f"{call.operation}: it does not exist ({code})", code)
+        return CallError(call, Kind.GONE, f"{call.operation}: it does not exist ({code})", code)
     if status >= 500 or code in TRANSIENT:
-        return Failure(call, Kind.TRANSIENT, f"{call.operation} failed again and again ({said})", code)
-    return Failure(call, Kind.OTHER, f"{call.operation} failed ({said})", code)
+        return CallError(call, Kind.TRANSIENT, f"{call.operation} failed again and again ({said})", code)
+    return CallError(call, Kind.OTHER, f"{call.operation} failed ({said})", code)

@@ -27,7 +27,7 @@ from botocore.exceptions import (
 from holdfast.assembly import InputError
 from holdfast.iam import Call
 from holdfast.live.calls import IDENTITY
-from holdfast.live.failure import Failure, Kind, answered
+from holdfast.live.failure import CallError, Kind, answered
 from holdfast.live.options import Options
 from holdfast.live.pace import ATTEMPTS, Pace, pause
 from holdfast.live.wire import Wire
@@ -56,7 +56,7 @@ class Api:
         self._failed_to_connect = 0
 
     def call(self, call: Call, **parameters: Any) -> dict[str, Any]:
-        """The answer, or Failure."""
+        """The answer, or CallError."""
         if call not in self._calls:
             raise ValueError(f"{call.operation} is not declared: add it to the calls of the command, with its action")
         pace, attempt = self._paces[call], 0
@@ -64,7 +64,7 @@ class Api:
             sent = pace.wait()
             try:
                 answer = self._send(call, parameters)
-            except Failure as failure:
+            except CallError as failure:
                 attempt += 1
                 if attempt >= self._patience(failure):
                     raise
@@ -92,10 +92,10 @@ class Api:
         """The account's id; the first call, and the one that tells whether there is any use in others."""
         try:
             return str(self.call(IDENTITY)["Account"])
-        except Failure as failure:
+        except CallError as failure:
             raise InputError(self._hopeless(failure)) from None
 
-    def _hopeless(self, failure: Failure) -> str:
+    def _hopeless(self, failure: CallError) -> str:
         whose = f"{self.label}: " if self.label else ""
         match failure.kind:
             case Kind.CREDENTIALS:
@@ -105,7 +105,7 @@ class Api:
             case _:
                 return f"{whose}AWS cannot be asked who we are ({failure.reason})"
 
-    def _patience(self, failure: Failure) -> int:
+    def _patience(self, failure: CallError) -> int:
         match failure.kind:
             case Kind.THROTTLED | Kind.TRANSIENT:
                 return ATTEMPTS
@@ -126,13 +126,13 @@ class Api:
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)
             raise answered(call, status, str(found.get("Code", "")), str(found.get("Message", ""))) from None
         except NO_CREDENTIALS as error:
-            raise Failure(call, Kind.CREDENTIALS, f"there are no usable credentials ({_line(error)})") from None
+            raise CallError(call, Kind.CREDENTIALS, f"there are no usable credentials ({_line(error)})") from None
         except (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError) as error:
-            raise Failure(call, Kind.UNREACHABLE, _line(error)) from None
+            raise CallError(call, Kind.UNREACHABLE, _line(error)) from None
         except HTTPClientError as error:
-            raise Failure(call, Kind.TRANSIENT, f"the connection broke ({_line(error)})") from None
+            raise CallError(call, Kind.TRANSIENT, f"the connection broke ({_line(error)})") from None
         except BotoCoreError as error:
-            raise Failure(call, Kind.OTHER, f"{call.operation} failed ({_line(error)})") from None
+            raise CallError(call, Kind.OTHER, f"{call.operation} failed ({_line(error)})") from None
 
     def _client(self, service: str) -> Any:
         with self._lock:  # clients are shared by threads, but not made by several at once
@@ -191,7 +191,7 @@ def _assume(session: Any, options: Options, region: str, profile: str | None) ->
     api = Api(session, region=region, endpoint_url=options.endpoint_url, calls=(ASSUME_ROLE,), label=profile or "")
     try:
         found = api.call(ASSUME_ROLE, RoleArn=options.role_arn, RoleSessionName="holdfast")["Credentials"]
-    except Failure as failure:
+    except CallError as failure:
         if failure.kind in (Kind.CREDENTIALS, Kind.UNREACHABLE):
             raise InputError(api._hopeless(failure)) from None
         raise InputError(f"the role {options.role_arn} cannot be assumed: {failure.reason}") from None

@@ -12,7 +12,7 @@ from botocore.httpsession import get_cert_path
 from botocore.utils import get_environ_proxies
 
 from holdfast.iam import Call
-from holdfast.live.failure import Failure, Kind, answered
+from holdfast.live.failure import CallError, Kind, answered
 
 TARGET = "DynamoDB_20120810"
 TIMEOUT = urllib3.Timeout(connect=10, read=30)
@@ -39,9 +39,9 @@ class Wire:
         try:
             answer = self._pool.urlopen("POST", self._url, body=request.data, headers=dict(request.headers.items()))
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
-            raise Failure(call, Kind.UNREACHABLE, f"{self._url} cannot be reached") from error
+            raise CallError(call, Kind.UNREACHABLE, f"{self._url} cannot be reached") from error
         except urllib3.exceptions.HTTPError as error:
-            raise Failure(call, Kind.TRANSIENT, f"the connection broke ({type(error).__name__})") from error
+            raise CallError(call, Kind.TRANSIENT, f"the connection broke ({type(error).__name__})") from error
         try:
             body: dict[str, Any] = json.loads(answer.data)
             if answer.status < 300:
@@ -51,5 +51,5 @@ class Wire:
         except (ValueError, AttributeError):
             code, message = "", "no JSON"
             if answer.status < 300:
-                raise Failure(call, Kind.TRANSIENT, f"{call.operation} answered something that is no JSON") from None
+                raise CallError(call, Kind.TRANSIENT, f"{call.operation} answered something that is no JSON") from None
         raise answered(call, answer.status, code, message)
