@@ -73,6 +73,10 @@ def _parser() -> argparse.ArgumentParser:
 
     _db_commands(commands.add_parser("db", help="PostgreSQL: migrate, check, retain, restore-check", epilog=EPILOG))
 
+    iam = commands.add_parser("iam", help="the least-privilege policy that a command needs", epilog=EPILOG)
+    iam.add_argument("command", metavar="COMMAND", help="such as audit")
+    iam.set_defaults(run=_iam)
+
     docs = commands.add_parser("docs", help="write the generated pages", epilog=EPILOG)
     docs.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is out of date")
     docs.set_defaults(run=_docs)
@@ -117,6 +121,14 @@ def _report_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--all", action="store_true", help="also what passed or is exempt")
     command.add_argument("--select", metavar="RULES", help="only these rules, such as HF001,HF004")
     command.add_argument("--ignore", metavar="RULES", help="not these rules")
+
+
+def _account_options(command: argparse.ArgumentParser) -> None:
+    """Which accounts and regions a command looks at; holdfast.live.options.Options takes them."""
+    command.add_argument("--profile", action="append", default=[], help="an AWS profile; again for another account")
+    command.add_argument("--role-arn", metavar="ARN", help="a role to assume, from each profile")
+    command.add_argument("--region", action="append", default=[], help="again for another region")
+    command.add_argument("--endpoint-url", metavar="URL", help="an emulator instead of AWS")
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -183,6 +195,19 @@ def _db(args: argparse.Namespace) -> int:
     from holdfast.postgres import commands
 
     return commands.run(args)
+
+
+def _iam(args: argparse.Namespace) -> int:
+    import json
+
+    from holdfast.assembly import InputError
+    from holdfast.iam import policy
+    from holdfast.live.calls import COMMANDS
+
+    if args.command not in COMMANDS:
+        raise InputError(f"{args.command} asks nothing of AWS, or is no command: known are {', '.join(COMMANDS)}")
+    print(json.dumps(policy(COMMANDS[args.command]), indent=2))
+    return 0
 
 
 def _docs(args: argparse.Namespace) -> int:

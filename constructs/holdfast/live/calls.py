@@ -85,3 +85,5 @@ READ: tuple[Call, ...] = (
     EVENT_SOURCES,
     POLICIES,
 )
+
+COMMANDS: dict[str, tuple[Call, ...]] = {"audit": READ}

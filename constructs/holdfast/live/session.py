@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import boto3
+import botocore.session
 from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import (
@@ -144,7 +144,7 @@ class Api:
                     read_timeout=30,
                 )
                 try:
-                    self._clients[service] = self._session.client(
+                    self._clients[service] = self._session.create_client(
                         service, region_name=self.region, endpoint_url=self._endpoint, config=config
                     )
                 except (BotoCoreError, ValueError) as error:
@@ -162,7 +162,7 @@ class Api:
                     url=client.meta.endpoint_url,
                     region=self.region,
                     credentials=credentials,
-                    ca_bundle=self._session._session.get_config_variable("ca_bundle"),
+                    ca_bundle=self._session.get_config_variable("ca_bundle"),
                     connections=CONNECTIONS,
                 )
         return self._wire
@@ -171,16 +171,17 @@ class Api:
 def apis(options: Options, calls: Iterable[Call]) -> Iterator[Api]:
     """One for each profile and region."""
     for profile in options.profiles or (None,):
+        session = botocore.session.Session(profile=profile)
         try:
-            session = boto3.Session(profile_name=profile)
-        except ProfileNotFound:
-            known = ", ".join(boto3.Session().available_profiles) or "none"
-            raise InputError(f"there is no profile {profile}: known are {known}") from None
+            default = session.get_config_variable("region")
+        except ProfileNotFound as error:
+            known = ", ".join(session.available_profiles) or "none"
+            raise InputError(f"{_line(error)}: known are {known}") from None
         except BotoCoreError as error:
             raise InputError(f"the AWS configuration cannot be used ({_line(error)})") from None
-        regions = options.regions or ((session.region_name,) if session.region_name else ())
+        regions = options.regions or ((default,) if default else ())
         if not regions:
-            raise InputError("no region: give --region, or set AWS_REGION")
+            raise InputError("no region: give --region, or set AWS_DEFAULT_REGION")
         if options.role_arn:
             session = _assume(session, options, regions[0], profile)
         for region in regions:
@@ -195,12 +196,9 @@ def _assume(session: Any, options: Options, region: str, profile: str | None) ->
         if failure.kind in (Kind.CREDENTIALS, Kind.UNREACHABLE):
             raise InputError(api._hopeless(failure)) from None
         raise InputError(f"the role {options.role_arn} cannot be assumed: {failure.reason}") from None
-    return boto3.Session(
-        aws_access_key_id=found["AccessKeyId"],
-        aws_secret_access_key=found["SecretAccessKey"],
-        aws_session_token=found["SessionToken"],
-        region_name=region,
-    )
+    assumed = botocore.session.Session()
+    assumed.set_credentials(found["AccessKeyId"], found["SecretAccessKey"], found["SessionToken"])
+    return assumed
 
 
 def _line(error: Exception) -> str:
