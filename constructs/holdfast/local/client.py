@@ -23,6 +23,12 @@ Json = dict[str, Any]
 ACCOUNT = "000000000000"
 DONE = re.compile(r"(CREATE|UPDATE|DELETE)_COMPLETE")
 SECONDS = 60
+DOES_NOTHING = """
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return lambda event, context: {}
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,15 +73,16 @@ class Client:
         self._wait(name, region)
 
     def deploy_assembly(self, outdir: Path) -> None:
-        """Every stack of a CDK output folder, with an empty archive for the code of each function."""
+        """Every stack of a CDK output folder, without the CDK CLI."""
         for stack in assembly(outdir):
             self.stage(stack)
             self.deploy(stack.name, stack.template, stack.region, tags=stack.tags)
 
     def stage(self, stack: Stack) -> None:
+        """Code for the stack's functions, under the names of the real code: it accepts every event."""
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w") as content:
-            content.writestr("handler.py", "")
+            content.writestr("handler.py", DOES_NOTHING)
         for resource in stack.template["Resources"].values():
             code = resource.get("Properties", {}).get("Code")
             if resource["Type"] == "AWS::Lambda::Function" and isinstance(code, dict) and "S3Key" in code:
