@@ -77,6 +77,8 @@ def _parser() -> argparse.ArgumentParser:
     iam.add_argument("command", metavar="COMMAND", help="such as audit")
     iam.set_defaults(run=_iam)
 
+    _local_commands(commands.add_parser("local", help="the whole estate on this machine, without AWS", epilog=EPILOG))
+
     docs = commands.add_parser("docs", help="write the generated pages", epilog=EPILOG)
     docs.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is out of date")
     docs.set_defaults(run=_docs)
@@ -111,6 +113,23 @@ def _db_commands(db: argparse.ArgumentParser) -> None:
     restore.add_argument("archive", metavar="ARCHIVE", help="a manifest, or a folder or s3://bucket/prefix of them")
     psql = on_a_server("psql", "open psql, or run it with what follows --")
     psql.add_argument("arguments", nargs="*", metavar="ARGUMENT")
+
+
+def _local_commands(local: argparse.ArgumentParser) -> None:
+    commands = local.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, summary: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=summary, epilog=EPILOG)
+        command.set_defaults(run=_local, step=name)
+        return command
+
+    up = add("up", "start the emulator and deploy every stack into it with the CDK CLI")
+    up.add_argument("--env", default="all", help="prod, test or all (default)")
+    up.add_argument("--port", type=int, default=4566, help="where it listens on 127.0.0.1 (default: 4566; 0: any)")
+    add("status", "where it listens, what is deployed there, and what is recorded only")
+    add("incident", "put it into the documented state of 2026-04-23, in place of what it holds")
+    add("down", "stop the emulator; its state is kept")
+    add("reset", "stop the emulator and forget its state")
 
 
 def _report_options(command: argparse.ArgumentParser) -> None:
@@ -208,6 +227,12 @@ def _iam(args: argparse.Namespace) -> int:
         raise InputError(f"{args.command} asks nothing of AWS, or is no command: known are {', '.join(COMMANDS)}")
     print(json.dumps(policy(COMMANDS[args.command]), indent=2))
     return 0
+
+
+def _local(args: argparse.Namespace) -> int:
+    from holdfast.local import commands
+
+    return commands.run(args, _catalog() if args.step == "up" else ())
 
 
 def _docs(args: argparse.Namespace) -> int:
