@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import re
@@ -75,20 +76,18 @@ class Client:
     def deploy_assembly(self, outdir: Path) -> None:
         """Every stack of a CDK output folder, without the CDK CLI."""
         for stack in assembly(outdir):
-            self.stage(stack)
-            self.deploy(stack.name, stack.template, stack.region, tags=stack.tags)
+            self.deploy(stack.name, self.with_code(stack.template, stack.region), stack.region, tags=stack.tags)
 
-    def stage(self, stack: Stack) -> None:
-        """Code for the stack's functions, under the names of the real code: it accepts every event."""
-        archive = io.BytesIO()
-        with zipfile.ZipFile(archive, "w") as content:
-            content.writestr("handler.py", DOES_NOTHING)
-        for resource in stack.template["Resources"].values():
+    def with_code(self, template: Json, region: str) -> Json:
+        """The template with code of ours for its functions: it accepts every event. The CLI's bucket is left alone."""
+        template = copy.deepcopy(template)
+        for resource in template["Resources"].values():
             code = resource.get("Properties", {}).get("Code")
             if resource["Type"] == "AWS::Lambda::Function" and isinstance(code, dict) and "S3Key" in code:
-                bucket = f"cdk-hnb659fds-assets-{self.account}-{stack.region}"
-                self._bucket(bucket, stack.region)
-                self.rest("s3", stack.region, "PUT", f"/{bucket}/{code['S3Key']}", archive.getvalue())
+                code["S3Bucket"] = bucket = f"holdfast-code-{self.account}-{region}"
+                self._bucket(bucket, region)
+                self.rest("s3", region, "PUT", f"/{bucket}/{code['S3Key']}", archive("handler.py", DOES_NOTHING))
+        return template
 
     def status(self, name: str, region: str) -> str | None:
         """How a stack stands; None when there is none, or it is deleted."""
@@ -137,6 +136,14 @@ class Client:
             message = re.search(r'<Message>(.*?)</Message>|"[mM]essage": ?"(.*?)"', said, re.DOTALL)
             reason = next((g for g in message.groups() if g), said) if message else said
             raise InputError(f"the emulator refused {service} {path}: {reason[:300]}") from None
+
+
+def archive(name: str, text: str) -> bytes:
+    """A function's code as it is uploaded."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as content:
+        content.writestr(name, text)
+    return packed.getvalue()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

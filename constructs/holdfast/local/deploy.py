@@ -19,6 +19,7 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 DONE = re.compile(r"✅\s+([\w-]+)(?: \([\w-]+\))?( \(no changes\))?$")
 FAILED = re.compile(r"❌\s+(\S+) failed: (.*)")
 AT_ONCE = 4
+SETTLED = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
 Say = Callable[[str], None]
 
 
@@ -82,7 +83,8 @@ def refuse_other_accounts(stacks: Iterable[Stack]) -> None:
 
 def bootstrap(emulator: Running, regions: Iterable[str], home: Path = HOME) -> list[str]:
     """The CDK's own stack in every region that lacks it."""
-    there = {s["region"] for s in contents(emulator)["stacks"] if s["name"] == "CDKToolkit"}
+    stacks = contents(emulator)["stacks"]
+    there = {s["region"] for s in stacks if s["name"] == "CDKToolkit" and s["status"] in SETTLED}
     missing = sorted(set(regions) - there)
     if missing:
         empty = home / "empty"  # beside a cdk.json the CLI would synthesize first

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import base64
 import copy
-import io
 import json
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from holdfast.local.client import Client, Json, Stack, assembly
+from holdfast.local.client import Client, Json, Stack, archive, assembly
 from holdfast.local.process import ask
 
 AUDIT = date(2026, 4, 23)
@@ -103,9 +101,8 @@ def inject(client: Client, outdir: Path, *, today: date = AUDIT) -> None:
     live: list[Live] = []
     for stack in stacks.values():
         if stack.id not in (NOT_IN_PROD, ORPHANS, BY_HAND):
-            client.stage(stack)
-            template, tags = _as_it_was(stack), {} if stack.id in UNTAGGED else stack.tags
-            client.deploy(stack.name, template, stack.region, tags=tags)
+            template = client.with_code(_as_it_was(stack), stack.region)
+            client.deploy(stack.name, template, stack.region, tags={} if stack.id in UNTAGGED else stack.tags)
             live += _tables(stack)
     live += _orphans(client, stacks[ORPHANS])
     live += _made_by_hand(client, stacks[BY_HAND])
@@ -203,15 +200,13 @@ def _metric(when: float, value: float, **dimensions: str) -> Json:
 
 
 def _function(client: Client, region: str, name: str, variables: Json) -> None:
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as content:
-        content.writestr("index.py", "def handler(event, context):\n    return None\n")
+    code = archive("index.py", "def handler(event, context):\n    return None\n")
     body: dict[str, Any] = {
         "FunctionName": name,
         "Runtime": "python3.12",
         "Handler": "index.handler",
         "Role": f"arn:aws:iam::{client.account}:role/{name}",
-        "Code": {"ZipFile": base64.b64encode(archive.getvalue()).decode()},
+        "Code": {"ZipFile": base64.b64encode(code).decode()},
         "Environment": {"Variables": variables},
     }
     client.rest("lambda", region, "POST", "/2015-03-31/functions", json.dumps(body).encode())
