@@ -25,8 +25,8 @@ ID = "000000000000"
 
 @cache
 def template(stack: str) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((ROOT / "snapshots" / f"{stack}.json").read_text())
-    return document.get("template", document)
+    found: dict[str, Any] = json.loads((ROOT / "snapshots" / f"{stack}.json").read_text())["template"]
+    return found
 
 
 def deployed(placed: Placed, resources: Mapping[str, Any] | None = None) -> StackLive:
