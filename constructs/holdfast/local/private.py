@@ -15,8 +15,9 @@ USED: Mapping[str, tuple[str, ...]] = {
     "ministack.core.responses": ("get_account_id", "get_region", "AccountRegionScopedDict"),
     "ministack.services.backup": ("_create_selection", "_delete_selection"),
     "ministack.services.cloudformation": ("_stacks", "load_persisted_state"),
-    "ministack.services.cloudformation.changesets": ("_RESOURCE_HANDLERS",),
+    "ministack.services.cloudformation.changesets": ("_RESOURCE_HANDLERS", "_apply_transforms"),
     "ministack.services.cloudformation.drift": ("_DRIFT_READERS",),
+    "ministack.services.cloudformation.handlers": ("_apply_transforms",),
     "ministack.services.cloudformation.provisioners": (
         "_RESOURCE_HANDLERS",
         "_S3_BUCKET_CONFIGURATIONS",

@@ -77,6 +77,8 @@ def complete() -> None:
     _complete_kafka(handlers)
     engine._RESOURCE_HANDLERS = handlers
     private.module("ministack.services.cloudformation.changesets")._RESOURCE_HANDLERS = handlers
+    for part in ("changesets", "handlers"):
+        _record_macros(private.module(f"ministack.services.cloudformation.{part}"))
     formation = private.module("ministack.services.cloudformation")
     load = formation.load_persisted_state
 
@@ -89,6 +91,16 @@ def complete() -> None:
                 resource["Attributes"] = Attributes(physical, str(known.get("Arn", physical)), known)
 
     formation.load_persisted_state = load_and_wrap
+
+
+def _record_macros(part: Any) -> None:
+    """A template's macros are not run; what they would expand is recorded as it stands."""
+    expand = part._apply_transforms
+
+    def as_it_stands(template: Json, *arguments: Any, **named: Any) -> Any:
+        return expand({key: value for key, value in template.items() if key != "Transform"}, *arguments, **named)
+
+    part._apply_transforms = as_it_stands
 
 
 def listed() -> list[Json]:
