@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 from holdfast.model import DeclarationError
 
 if TYPE_CHECKING:
-    from holdfast.model import Stack
-    from holdfast.rules.base import Finding
+    from holdfast.account import Account, Mention
+    from holdfast.audit import Audit, Row
+    from holdfast.live.options import Options
+    from holdfast.model import Environment, Stack
+    from holdfast.rules.base import Finding, Severity
 
 EPILOG = (
     "exit status: 0 nothing wrong; 1 a rule failed or a plan is destructive; "
@@ -63,6 +66,30 @@ def _parser() -> argparse.ArgumentParser:
     lint = commands.add_parser("lint", help="judge the declared keys, indexes and access patterns", epilog=EPILOG)
     _report_options(lint)
     lint.set_defaults(run=_lint)
+
+    audit = commands.add_parser("audit", help="intent, deployed and live side by side", epilog=EPILOG)
+    audit.add_argument("--env", required=True, help="prod, test or all")
+    audit.add_argument(
+        "--code", action="append", default=[], type=Path, metavar="DIR", help="also look for table names in this code"
+    )
+    audit.add_argument(
+        "--fail-on",
+        choices=("critical", "high", "medium", "low", "info"),
+        default="info",
+        help="exit 1 only from this severity on (default: on any failure)",
+    )
+    _account_options(audit)
+    _local_option(audit)
+    _report_options(audit)
+    audit.set_defaults(run=_audit)
+
+    fix = commands.add_parser("fix", help="turn on what is required and off, on live tables", epilog=EPILOG)
+    fix.add_argument("--env", required=True, help="prod, test or all")
+    fix.add_argument("--apply", action="store_true", help="make the calls; without it they are only shown")
+    fix.add_argument("--only", metavar="RULES", help="only what these rules found, such as HF001,HF004")
+    _account_options(fix)
+    _local_option(fix)
+    fix.set_defaults(run=_fix)
 
     waivers = commands.add_parser("waivers", help="the rules that are waived, by whom and until when", epilog=EPILOG)
     waivers.set_defaults(run=_waivers)
@@ -133,7 +160,7 @@ def _local_commands(local: argparse.ArgumentParser) -> None:
 
 
 def _report_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--format", choices=("text", "json", "sarif", "junit"), default="text")
+    command.add_argument("--format", choices=("text", "json", "sarif", "junit", "html"), default="text")
     command.add_argument(
         "--output", type=Path, metavar="FILE", help="write the findings there instead of to the screen"
     )
@@ -148,6 +175,10 @@ def _account_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--role-arn", metavar="ARN", help="a role to assume, from each profile")
     command.add_argument("--region", action="append", default=[], help="again for another region")
     command.add_argument("--endpoint-url", metavar="URL", help="an emulator instead of AWS")
+
+
+def _local_option(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--local", action="store_true", help="look at what `holdfast local` runs, never at AWS")
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -186,6 +217,128 @@ def _lint(args: argparse.Namespace) -> int:
     wanted = _wanted(args)
     findings = [f for f in lint(stacks, today=date.today()) if f.rule.id in wanted]
     return _report(args, findings, command="lint", env="all")
+
+
+def _audit(args: argparse.Namespace) -> int:
+    from holdfast.code import mentions
+    from holdfast.report.text import audit_summary
+    from holdfast.rules.base import Severity
+
+    stacks, wanted = _catalog(), _wanted(args)
+    found, accounts, environments = _look(args, stacks, lambda names: tuple(mentions(args.code, names)))
+    findings = [f for f in found.findings if f.rule.id in wanted]
+    for account in accounts:
+        print(f"read account {account.id} in {account.region}", file=sys.stderr)
+    return _report(
+        args,
+        findings,
+        command="audit",
+        env=",".join(e.label for e in environments),
+        rows=found.rows,
+        fail_on=Severity(args.fail_on),
+        summary=audit_summary(findings, found.rows),
+    )
+
+
+def _fix(args: argparse.Namespace) -> int:
+    from datetime import UTC, datetime
+
+    from holdfast.assembly import InputError
+    from holdfast.fix import FIXABLE, plan
+    from holdfast.live.apply import apply
+
+    only = {i.strip().upper() for i in args.only.split(",")} if args.only is not None else set(FIXABLE)
+    if not only or not only <= FIXABLE:
+        raise InputError(f"--only {args.only} is not what a call can repair: known are {', '.join(sorted(FIXABLE))}")
+    stacks = _catalog()
+    found, accounts, environments = _look(args, stacks, lambda _: ())
+    planned = plan(found.findings, stacks, accounts, environments, only=only)
+    for change in planned.changes:
+        print(f"# {change.rule} {change.table}: {change.says}\n{change.command}")
+    for left in planned.left:
+        print(f"not changed: {left.rule} {left.table}: {left.why}", file=sys.stderr)
+    count = f"{len(planned.changes)} call{'' if len(planned.changes) == 1 else 's'}"
+    if not planned.changes:
+        print("Nothing that a call could turn on is off.", file=sys.stderr)
+        return 0
+    if not args.apply:
+        print(f"{count}; nothing was changed: --apply makes them", file=sys.stderr)
+        return 1
+    record = Path(".holdfast", f"fix-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.json")
+    wrong = apply(
+        planned.changes,
+        _options(args, environments, stacks),
+        record,
+        env=args.env,
+        said=lambda line: print(line, file=sys.stderr),
+    )
+    for line in wrong:
+        print(f"holdfast: {line}", file=sys.stderr)
+    print(f"{count}, {len(wrong)} failed; recorded in {record}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def _look(
+    args: argparse.Namespace, stacks: tuple[Stack, ...], code: Callable[[set[str]], tuple[Mention, ...]]
+) -> tuple[Audit, list[Account], tuple[Environment, ...]]:
+    """Reads the accounts that were asked for and judges them. Nothing is changed."""
+    from datetime import UTC, datetime
+
+    import stacks as package
+    from holdfast.age import declarations
+    from holdfast.audit import audit
+    from holdfast.catalog import environments_named, placements
+    from holdfast.live.reader import read_all
+    from holdfast.rules import check_waivers
+
+    environments = environments_named(args.env)
+    check_waivers(stacks)
+    declared = {p.fill(t.name) for p in placements(stacks) for t in p.tables}
+    mentions = code(declared)
+    accounts = read_all(_options(args, environments, stacks), names=declared, progress=_progress())
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    folder = Path(str(package.__file__)).parent
+    now = datetime.now(UTC)
+    found = audit(stacks, accounts, environments, now=now, declared=declarations(folder), mentions=mentions)
+    return found, accounts, environments
+
+
+def _options(args: argparse.Namespace, environments: Sequence[Environment], stacks: Sequence[Stack]) -> Options:
+    """Where to look: the regions of the declared stacks, unless told otherwise."""
+    from holdfast.assembly import InputError
+    from holdfast.catalog import placements
+    from holdfast.live.options import Options
+
+    regions = tuple(args.region) or tuple(dict.fromkeys(p.region for p in placements(stacks, environments)))
+    endpoint = args.endpoint_url
+    if args.local:
+        from holdfast.local.deploy import settings
+        from holdfast.local.process import FOREIGN, running
+
+        if args.profile or args.role_arn or endpoint:
+            raise InputError("--local is one place: drop --profile, --role-arn and --endpoint-url")
+        emulator = running()
+        if emulator is None:
+            raise InputError("the emulator does not run: start it with `holdfast local up`")
+        for name in [n for n in os.environ if n.upper().startswith(FOREIGN)]:
+            del os.environ[name]
+        os.environ |= settings(emulator, regions[0])
+        endpoint = emulator.endpoint
+    return Options(profiles=tuple(args.profile), role_arn=args.role_arn, regions=regions, endpoint_url=endpoint)
+
+
+def _progress() -> Callable[[int, int], None] | None:
+    """A line that counts calls, on a terminal only."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(done: int, total: int) -> None:
+        if done % 10 == 0 or done == total:
+            width = 30 * done // max(total, 1)
+            print(f"\r\033[K[{'#' * width:30}] {done}/{total} calls", end="", file=sys.stderr, flush=True)
+
+    return show
 
 
 def _waivers(_: argparse.Namespace) -> int:
@@ -275,13 +428,23 @@ def _known(ids: Sequence[str]) -> None:
             raise InputError(f"unknown rule {rule!r}: known are {', '.join(BY_ID)}")
 
 
-def _report(args: argparse.Namespace, findings: Sequence[Finding], *, command: str, env: str) -> int:
+def _report(
+    args: argparse.Namespace,
+    findings: Sequence[Finding],
+    *,
+    command: str,
+    env: str,
+    rows: Sequence[Row] = (),
+    fail_on: Severity | None = None,
+    summary: str | None = None,
+) -> int:
     from holdfast.assembly import InputError
     from holdfast.report import exit_code, render
-    from holdfast.report.text import summary
+    from holdfast.report.text import summary as counted
+    from holdfast.rules.base import Severity
 
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and args.output is None
-    text = render(args.format, findings, command=command, env=env, everything=args.all, colour=colour)
+    text = render(args.format, findings, command=command, env=env, everything=args.all, colour=colour, rows=rows)
     if args.output:
         try:
             args.output.write_text(text + "\n")
@@ -289,8 +452,8 @@ def _report(args: argparse.Namespace, findings: Sequence[Finding], *, command: s
             raise InputError(f"{args.output} cannot be written ({error.strerror}): give another --output") from None
     elif text:
         print(text)
-    print(summary(findings), file=sys.stderr)
-    return exit_code(findings)
+    print(summary or counted(findings), file=sys.stderr)
+    return exit_code(findings, fail_on or Severity.INFO)
 
 
 if __name__ == "__main__":
