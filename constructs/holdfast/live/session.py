@@ -133,12 +133,23 @@ class Api:
             raise CallError(call, Kind.TRANSIENT, f"the connection broke ({_line(error)})") from None
         except BotoCoreError as error:
             raise CallError(call, Kind.OTHER, f"{call.operation} failed ({_line(error)})") from None
+        except (
+            ValueError,
+            LookupError,
+            TypeError,
+            AttributeError,
+        ) as error:  # whatever botocore's parsers stumble over
+            if isinstance(error, InputError):
+                raise
+            said = f"{call.operation} answered something that cannot be understood ({type(error).__name__})"
+            raise CallError(call, Kind.OTHER, said) from None
 
     def _client(self, service: str) -> Any:
         with self._lock:  # clients are shared by threads, but not made by several at once
             if service not in self._clients:
                 config = Config(
                     max_pool_connections=CONNECTIONS,
+                    parameter_validation=False,  # what we send is ours
                     retries={"total_max_attempts": 1},  # ours are by operation, as the limits are
                     connect_timeout=10,
                     read_timeout=30,

@@ -1,4 +1,4 @@
-"""DynamoDB's JSON protocol, signed by botocore and sent by urllib3: half of what boto3 spends on a call."""
+"""DynamoDB's JSON protocol, signed by botocore and sent by urllib3: less than half of what boto3 spends on a call."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Wire:
         self._url = url.rstrip("/") + "/"
         self._region = region
         self._credentials = credentials
-        self._host = urllib3.util.parse_url(url)
-        options: dict[str, Any] = {"num_pools": 1, "maxsize": connections, "timeout": TIMEOUT, "retries": False}
-        if self._host.scheme == "https":
+        scheme = urllib3.util.parse_url(url).scheme
+        options: dict[str, Any] = {"maxsize": connections, "timeout": TIMEOUT, "retries": False}
+        if scheme == "https":
             options |= {"cert_reqs": "CERT_REQUIRED", "ca_certs": get_cert_path(ca_bundle or True)}
-        proxy = get_environ_proxies(url).get(self._host.scheme)
-        self._pool = urllib3.ProxyManager(proxy, **options) if proxy else urllib3.PoolManager(**options)
+        proxy = get_environ_proxies(url).get(scheme)
+        self._pool = urllib3.ProxyManager(proxy, **options) if proxy else urllib3.connection_from_url(url, **options)
 
     def send(self, call: Call, parameters: dict[str, Any]) -> dict[str, Any]:
         headers = {"X-Amz-Target": f"{TARGET}.{call.operation}", "Content-Type": "application/x-amz-json-1.0"}
@@ -43,11 +43,11 @@ class Wire:
         except urllib3.exceptions.HTTPError as error:
             raise CallError(call, Kind.TRANSIENT, f"the connection broke ({type(error).__name__})") from error
         try:
-            body: dict[str, Any] = json.loads(answer.data)
+            found: dict[str, Any] = json.loads(answer.data)
             if answer.status < 300:
-                return body
-            code = str(body.get("__type", "")).rpartition("#")[2]
-            message = str(body.get("message") or body.get("Message") or "")
+                return found
+            code = str(found.get("__type", "")).rpartition("#")[2]
+            message = str(found.get("message") or found.get("Message") or "")
         except (ValueError, AttributeError):
             code, message = "", "no JSON"
             if answer.status < 300:
