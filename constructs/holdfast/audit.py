@@ -40,6 +40,8 @@ FACTS = {
     **dict.fromkeys(("HF103", "HF104", "HF105", "HF106"), ("indexes",)),
     "HF108": ("stream",),
 }
+NEVER_DEPLOYED = "intended, never deployed"
+UNSEEN = "-"  # no API shows it
 # Findings of the template side that an account shows better.
 ESTATE = frozenset({"HF201", "HF202", "HF207"})
 
@@ -109,7 +111,7 @@ def audit(
     findings += [f for p in places for f in _assumptions(p, stacks, accounts)]
     findings += [f for f in deployed if f.table is None or f.rule.id not in {*_TABLE_RULES, *ESTATE}]
     findings += _strangers(every, accounts)
-    findings += _mentions(every, wanted, accounts, mentions)
+    findings += _mentions(every, accounts, mentions)
     findings += _twins(every, accounts) if len({p.env for p in places}) > 1 else []
     findings += _unreadable(accounts)
     findings = [_placed_at(f, places, declared) for f in findings]
@@ -239,8 +241,25 @@ def _merged(s: _Seen, rule: Rule, now: datetime, declared: Mapping[str, Declarat
         commit=at.set_by(*FACTS.get(rule.id, ("name",))) if at else None,
         updated=s.updated,
     )
-    fix = BY_ID["HF604"].fix.format(stack=s.placed.id, table=s.name) if _keeps(s, rule) else found.fix
-    return replace(found, gap=gap, fix=fix)
+    return replace(found, gap=gap, fix=_cure(s, rule, found.fix, gap))
+
+
+def _cure(s: _Seen, rule: Rule, fix: str, gap: Gap) -> str:
+    """What to do about a gap: the call that closes it now, and the deploy or import that keeps it closed."""
+    command = fix.partition("On the live table: ")[2]
+    if rule.id in ("HF007", "HF010"):  # their calls need an ARN, a key or values, which `fix` fills in
+        command = f"holdfast fix --env {s.placed.env.label} --only {rule.id} --apply"
+    if s.deployed is None:
+        if command and rule.id != "HF007":  # its key comes with the stack
+            return command
+        enters = live.STACKLESS.fix.format(stack=s.placed.id, table=s.name)
+        return (
+            enters if rule.id == "HF002" else f"Import it with `cdk import {s.placed.id}`; the next deploy brings this"
+        )
+    if gap.says != NEVER_DEPLOYED:
+        return command or fix
+    deploy = f"`cdk deploy {s.placed.id}`"
+    return f"{command}; then {deploy}, so that the template says so, too" if command else f"Deploy: {deploy}"
 
 
 def _columns(s: _Seen, rule: Rule) -> tuple[Verdict | str, Verdict | str]:
@@ -254,7 +273,7 @@ def _columns(s: _Seen, rule: Rule) -> tuple[Verdict | str, Verdict | str]:
         case found:
             then = found.get(rule.id, EXEMPT)
     if rule.id in ONLY_DEPLOYED:
-        return then, "only templates say"
+        return then, UNSEEN
     match s.live:
         case None:
             return then, "not live"
@@ -271,21 +290,27 @@ def _merge(s: _Seen, rule: Rule, then: Verdict | str, there: Verdict | str) -> t
         return EXEMPT, ""  # that it is not there, or cannot be read, is one finding and not twenty
     if isinstance(there, str):  # only templates say
         if isinstance(then, Verdict):
-            return then, "intended, never deployed" if then.outcome is Outcome.FAIL else ""
+            return then, NEVER_DEPLOYED if then.outcome is Outcome.FAIL else ""
         if not _keeps(s, rule):
             return EXEMPT, ""
         return fail(f"it is in no stack, so no template keeps it: {_stackless(s)}"), "intended, in no stack"
-    if there.outcome is not Outcome.FAIL:
-        return there, ""
+    if there.outcome is not Outcome.FAIL or (rule.id in ("HF208", "HF209") and _unwatched(s)):
+        return (there if there.outcome is not Outcome.FAIL else EXEMPT), ""
     if isinstance(then, str):
         return there, "intended, in no stack"
     match then.outcome:
         case Outcome.FAIL:
-            return there, "intended, never deployed"
+            return there, NEVER_DEPLOYED
         case Outcome.UNKNOWN:
             return there, "intended, not live; what is deployed cannot be read"
         case _:
             return there, "intended and deployed, not live: somebody changed it by hand"
+
+
+def _unwatched(s: _Seen) -> bool:
+    """Whether alarms are missing: that is one finding, and how the missing ones are set up is none."""
+    there = _columns(s, BY_ID["HF205"])[1]
+    return isinstance(there, Verdict) and there.outcome is Outcome.FAIL
 
 
 def _keeps(s: _Seen, rule: Rule) -> bool:
@@ -460,15 +485,11 @@ def _unreadable(accounts: Sequence[Account]) -> Iterator[Finding]:
 # What names tables
 
 
-def _mentions(
-    every: Sequence[Placed],
-    environments: Sequence[Environment],
-    accounts: Sequence[Account],
-    code: Sequence[Mention],
-) -> Iterator[Finding]:
+def _mentions(every: Sequence[Placed], accounts: Sequence[Account], code: Sequence[Mention]) -> Iterator[Finding]:
     for account in accounts:
-        here = [p.env for p in every if p.region == account.region]
-        env = next((e for e in here if e in environments), None)
+        here = {p.env for p in every if p.region == account.region}
+        # Where two environments share a region, nothing says which of them a function belongs to.
+        env = next(iter(here)) if len(here) == 1 else None
         for mention in () if isinstance(account.mentions, Unknown) else account.mentions:
             yield _mention(mention, env, every, accounts, account)
     for mention in code:

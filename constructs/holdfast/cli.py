@@ -265,13 +265,12 @@ def _fix(args: argparse.Namespace) -> int:
         print(f"{count}; nothing was changed: --apply makes them", file=sys.stderr)
         return 1
     record = Path(".holdfast", f"fix-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.json")
-    wrong = apply(
-        planned.changes,
-        _options(args, environments, stacks),
-        record,
-        env=args.env,
-        said=lambda line: print(line, file=sys.stderr),
-    )
+    options = _options(args, environments, stacks)
+    try:
+        wrong = apply(planned.changes, options, record, env=args.env, said=lambda line: print(line, file=sys.stderr))
+    except KeyboardInterrupt:
+        print(f"holdfast: stopped; recorded in {record}. Run it again for the rest", file=sys.stderr)
+        return 1
     for line in wrong:
         print(f"holdfast: {line}", file=sys.stderr)
     print(f"{count}, {len(wrong)} failed; recorded in {record}", file=sys.stderr)

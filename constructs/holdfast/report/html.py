@@ -101,7 +101,7 @@ def _cell(columns: tuple[str, str, str]) -> str:
     intent, deployed, live = columns
     if intent == "-":
         return "<td>not asked</td>"
-    seen = [c for c in (deployed, live) if c not in ("only templates say", "-")]
+    seen = [c for c in (deployed, live) if c != "-"]
     if all(c == "on" for c in seen):
         return "<td>on</td>"
     kind = "unsure" if set(seen) <= {"on", "unknown"} else "gap"
