@@ -26,6 +26,7 @@ STOP_SECONDS = 30
 FOREIGN = ("AWS_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "CDK_")
 
 _opener = build_opener(ProxyHandler({}))
+_started: dict[int, subprocess.Popen[bytes]] = {}  # they outlive this process, so nobody waits for them at its end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +87,7 @@ def start(home: Path = HOME, port: int = PORT) -> Running:
             stderr=output,
             start_new_session=True,  # Ctrl-C ends a deploy, not what it deploys to
         )
+    _started[process.pid] = process
     return wait(process, home / "emulator.json", log)
 
 
@@ -125,11 +127,8 @@ def stop(home: Path = HOME) -> bool:
 
 
 def _alive(pid: int) -> bool:
-    try:
-        if os.waitpid(pid, os.WNOHANG)[0] == pid:
-            return False  # started by this very process
-    except ChildProcessError:
-        pass
+    if own := _started.get(pid):
+        return own.poll() is None
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
