@@ -52,11 +52,11 @@ class TableSeen:
 
     observed: Observed
     arn: str
-    status: str
+    status: str | Unknown
     created: datetime | Unknown
     items: int | Unknown
     size: int | Unknown
-    indexes: Mapping[str, IndexUse] = field(default_factory=dict)
+    indexes: Mapping[str, IndexUse] | Unknown = field(default_factory=dict)
     stack: str | Unknown | None = None  # which stack says that it made the table
 
 

@@ -298,9 +298,8 @@ class _Reader:
             return listed
         found: dict[str, datetime] = {}
         for stack in listed:
-            when = stack.get("DeletionTime")
-            if when and when > found.get(stack["StackName"], datetime.min.replace(tzinfo=UTC)):
-                found[stack["StackName"]] = when
+            when = stack.get("DeletionTime") or stack.get("LastUpdatedTime") or stack["CreationTime"]
+            found[stack["StackName"]] = max(when, found.get(stack["StackName"], when))
         return found
 
     # Mentions.

@@ -54,11 +54,11 @@ def seen(name: str, arn: str, found: Answers, around: Surroundings, stack: str |
     return TableSeen(
         observed=observed(name, arn, found, around, stack if isinstance(stack, str) else ""),
         arn=arn,
-        status="UNKNOWN" if isinstance(t, Unknown) else str(t.get("TableStatus", "UNKNOWN")),
+        status=_try(lambda: str(_of(t, "TableStatus")), t),
         created=t if isinstance(t, Unknown) else _time(t.get("CreationDateTime")),
         items=_count(t, "ItemCount"),
         size=_count(t, "TableSizeBytes"),
-        indexes=dict(_uses(name, t, around.reads)),
+        indexes=_try(lambda: dict(_uses(name, _of(t, "GlobalSecondaryIndexes", ()), around.reads)), t),
         stack=stack,
     )
 
@@ -164,9 +164,9 @@ def _indexes(indexes: Sequence[Answer], kinds: Mapping[str, Kind]) -> Iterator[t
 
 
 def _uses(
-    name: str, t: Answer | Unknown, reads: Mapping[tuple[str, str], float] | Unknown
+    name: str, indexes: Sequence[Answer], reads: Mapping[tuple[str, str], float] | Unknown
 ) -> Iterator[tuple[str, IndexUse]]:
-    for index in () if isinstance(t, Unknown) else t.get("GlobalSecondaryIndexes", ()):
+    for index in indexes:
         own = index["IndexName"]
         known = reads if isinstance(reads, Unknown) else reads.get((name, own), Unknown("CloudWatch left it out"))
         yield own, IndexUse(items=_count(index, "ItemCount"), size=_count(index, "IndexSizeBytes"), reads=known)

@@ -25,19 +25,24 @@ class Wire:
         self._url = url.rstrip("/") + "/"
         self._region = region
         self._credentials = credentials
-        scheme = urllib3.util.parse_url(url).scheme
+        parsed = urllib3.util.parse_url(self._url)
+        scheme = str(parsed.scheme)
         options: dict[str, Any] = {"maxsize": connections, "timeout": TIMEOUT, "retries": False}
         if scheme == "https":
             options |= {"cert_reqs": "CERT_REQUIRED", "ca_certs": get_cert_path(ca_bundle or True)}
         proxy = get_environ_proxies(url).get(scheme)
-        self._pool = urllib3.ProxyManager(proxy, **options) if proxy else urllib3.connection_from_url(url, **options)
+        self._pool: urllib3.HTTPConnectionPool | urllib3.ProxyManager
+        if proxy:  # which chooses the connection by the whole address
+            self._pool, self._target = urllib3.ProxyManager(proxy, **options), self._url
+        else:
+            self._pool, self._target = urllib3.connection_from_url(url, **options), parsed.request_uri
 
     def send(self, call: Call, parameters: dict[str, Any]) -> dict[str, Any]:
         headers = {"X-Amz-Target": f"{TARGET}.{call.operation}", "Content-Type": "application/x-amz-json-1.0"}
         request = AWSRequest("POST", self._url, data=json.dumps(parameters).encode(), headers=headers)
         SigV4Auth(self._credentials.get_frozen_credentials(), "dynamodb", self._region).add_auth(request)
         try:
-            answer = self._pool.urlopen("POST", self._url, body=request.data, headers=dict(request.headers.items()))
+            answer = self._pool.urlopen("POST", self._target, body=request.data, headers=dict(request.headers.items()))
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
             raise CallError(call, Kind.UNREACHABLE, f"{self._url} cannot be reached") from error
         except urllib3.exceptions.HTTPError as error:
