@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -21,6 +21,7 @@ NOW = datetime(2026, 4, 23, 12, tzinfo=UTC)
 CREATED = datetime(2025, 6, 1, tzinfo=UTC)
 UPDATED = datetime(2026, 2, 4, 12, tzinfo=UTC)
 ID = "000000000000"
+EVERY = tuple(s.id for s in CATALOG)
 
 
 @cache
@@ -72,14 +73,19 @@ def live(observed: Observed, region: str, **changes: Any) -> TableSeen:
     return replace(table, **changes)
 
 
-def account(region: str, places: Sequence[Placed] | None = None, **changes: Any) -> Account:
-    """Everything that is declared for a region, deployed and live."""
-    there = [p for p in places or placements(CATALOG) if p.region == region]
+def account(region: str, ids: tuple[str, ...] = EVERY, **changes: Any) -> Account:
+    """Everything that these stacks declare for a region, deployed and live."""
+    return replace(_account(region, ids), **changes)
+
+
+@cache
+def _account(region: str, ids: tuple[str, ...]) -> Account:
+    there = [p for p in placements([s for s in CATALOG if s.id in ids]) if p.region == region]
     stacks = {p.name: deployed(p) for p in there}
     tables = {
         str(o.name): live(o, region) for s in stacks.values() if isinstance(s.seen, StackSeen) for o in observe(s.seen)
     }
-    return replace(Account(id=ID, region=region, tables=tables, stacks=stacks, read_at=NOW), **changes)
+    return Account(id=ID, region=region, tables=tables, stacks=stacks, read_at=NOW)
 
 
 def with_table(account: Account, name: str, *, observed: Mapping[str, Any] | None = None, **changes: Any) -> Account:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from fnmatch import fnmatchcase
 
 from holdfast.account import Account, Mention, StackLive, TableSeen
 from holdfast.age import Declaration
@@ -106,15 +105,20 @@ def audit(
     wanted = tuple(environments)
     places = [_corrected(p, accounts) for p in every if p.env in wanted]
     deployed = _deployed(places, accounts)
-    seen = [_see(p, t, accounts, deployed) for p in places for t in p.tables]
-    findings = [f for s in seen for f in _table(s, seen, now, declared)]
+    judged: dict[tuple[str | None, str | None], dict[str, Verdict]] = {}
+    for f in deployed:
+        judged.setdefault((f.environment, f.table), {})[f.rule.id] = Verdict(f.outcome, f.detail)
+    seen = [_see(p, t, accounts, judged.get((p.env.label, p.fill(t.name)), {})) for p in places for t in p.tables]
+    by_name = {(s.placed.env, s.name): s for s in seen}
+    findings = [f for s in seen for f in _table(s, by_name, now, declared)]
     findings += [f for p in places for f in _assumptions(p, stacks, accounts)]
     findings += [f for f in deployed if f.table is None or f.rule.id not in {*_TABLE_RULES, *ESTATE}]
     findings += _strangers(every, accounts)
     findings += _mentions(every, accounts, mentions)
     findings += _twins(every, accounts) if len({p.env for p in places}) > 1 else []
     findings += _unreadable(accounts)
-    findings = [_placed_at(f, places, declared) for f in findings]
+    at = {p.fill(t.name): declared[t.name].where for p in places for t in p.tables if t.name in declared}
+    findings = [replace(f, declared=at[f.table]) if f.table in at else f for f in findings]
     return Audit(findings=excused(findings, places, now.date()), rows=[_row(s) for s in seen])
 
 
@@ -163,7 +167,7 @@ def _find(accounts: Sequence[Account], region: str, name: str) -> tuple[Account 
     return unread
 
 
-def _see(placed: Placed, table: Table, accounts: Sequence[Account], findings: Sequence[Finding]) -> _Seen:
+def _see(placed: Placed, table: Table, accounts: Sequence[Account], judged: Mapping[str, Verdict]) -> _Seen:
     name = placed.fill(table.name)
     account, found = _find(accounts, placed.region, name)
     stack: StackLive | Unknown | None = None
@@ -176,8 +180,7 @@ def _see(placed: Placed, table: Table, accounts: Sequence[Account], findings: Se
     elif stack is not None and isinstance(stack.seen, Unknown):
         verdict = stack.seen
     else:
-        own = [f for f in findings if f.table == name and f.environment == placed.env.label]
-        verdict = {f.rule.id: Verdict(f.outcome, f.detail) for f in own}
+        verdict = judged
         if (absent := verdict.get("HF201")) is not None:
             verdict = Unknown(absent.detail) if absent.outcome is Outcome.UNKNOWN else None
     return _Seen(placed, table, account, found, stack, verdict)
@@ -187,7 +190,10 @@ def _see(placed: Placed, table: Table, accounts: Sequence[Account], findings: Se
 
 
 def _table(
-    s: _Seen, everything: Sequence[_Seen], now: datetime, declared: Mapping[str, Declaration]
+    s: _Seen,
+    by_name: Mapping[tuple[Environment, str], _Seen],
+    now: datetime,
+    declared: Mapping[str, Declaration],
 ) -> Iterator[Finding]:
     yield _finding(s, live.ABSENT, _absent(s))
     for rule in TABLE_RULES:
@@ -198,12 +204,14 @@ def _table(
     if not (Guard.RETAIN in s.placed.required(s.table) and s.deployed is None):
         yield _finding(s, live.STACKLESS, fail(_stackless(s)) if s.deployed is None else PASS)
     yield _finding(s, live.RETIRING, live.retiring(s.placed, s.table, s.live))
-    new = s.placed.fill(s.table.state.replaced_by or "")
-    successor = next((o.live for o in everything if o.name == new and o.placed.env is s.placed.env), None)
-    yield _finding(s, live.SUPERSEDED, live.superseded(s.placed, s.table, s.live, successor))
+    new = by_name.get((s.placed.env, s.placed.fill(s.table.state.replaced_by or "")))
+    yield _finding(s, live.SUPERSEDED, live.superseded(s.placed, s.table, s.live, new.live if new else None))
     days = None if isinstance(s.live.created, Unknown) else (now - s.live.created).days
+    if isinstance(s.live.indexes, Unknown):
+        yield _finding(s, live.INDEX, unknown(f"indexes cannot be read: {s.live.indexes.reason}"))
+        return
     for name, use in s.live.indexes.items():
-        verdict = live.index_value(s.table, name, use, s.live, days_old=days)
+        verdict = live.index_value(name, use, s.live, of=len(s.live.indexes), days_old=days)
         yield replace(_finding(s, live.INDEX, verdict), where=f"{s.live.arn}/index/{name}")
 
 
@@ -382,15 +390,6 @@ def _finding(s: _Seen, rule: Rule, verdict: Verdict, source: Source = Source.LIV
     return finding(rule, verdict, s.placed, s.table, s.where, source)
 
 
-def _placed_at(found: Finding, places: Sequence[Placed], declared: Mapping[str, Declaration]) -> Finding:
-    """``found`` with file and line of the declaration that it is about."""
-    for placed in places if found.table else ():
-        for table in placed.tables:
-            if table.name in declared and placed.fill(table.name) == found.table:
-                return replace(found, declared=declared[table.name].where)
-    return found
-
-
 # The estate
 
 
@@ -485,29 +484,45 @@ def _unreadable(accounts: Sequence[Account]) -> Iterator[Finding]:
 # What names tables
 
 
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Every table that is live or declared, by its name."""
+
+    live: frozenset[str]
+    unread: str | None  # a region whose tables could not be listed
+    declared: Mapping[str, tuple[Placed, Table]]
+    elsewhere: Mapping[str, str]  # what a table would be called in an environment that has not got it
+
+
 def _mentions(every: Sequence[Placed], accounts: Sequence[Account], code: Sequence[Mention]) -> Iterator[Finding]:
+    names = _Names(
+        live=frozenset(n for a in accounts if not isinstance(a.tables, Unknown) for n in a.tables),
+        unread=next((a.region for a in accounts if isinstance(a.tables, Unknown)), None),
+        declared={p.fill(t.name): (p, t) for p in reversed(every) for t in p.tables},
+        elsewhere={
+            Placed(p.stack, env).fill(
+                t.name
+            ): f"{p.fill(t.name)} would be called so in {env.label}, which has not got it"
+            for p in every
+            for env in Environment
+            for t in p.stack.tables
+            if env is not p.env
+        },
+    )
     for account in accounts:
         here = {p.env for p in every if p.region == account.region}
         # Where two environments share a region, nothing says which of them a function belongs to.
         env = next(iter(here)) if len(here) == 1 else None
         for mention in () if isinstance(account.mentions, Unknown) else account.mentions:
-            yield _mention(mention, env, every, accounts, account)
+            yield _mention(mention, env, names, account)
     for mention in code:
-        yield _mention(mention, None, every, accounts, None)
+        yield _mention(mention, None, names, None)
 
 
-def _mention(
-    mention: Mention,
-    env: Environment | None,
-    every: Sequence[Placed],
-    accounts: Sequence[Account],
-    account: Account | None,
-) -> Finding:
+def _mention(mention: Mention, env: Environment | None, names: _Names, account: Account | None) -> Finding:
     """``env`` is where the thing runs; code runs in all of them."""
-    named = [(p, t) for p in every for t in p.tables if p.fill(t.name) == mention.table]
-    placed, table = named[0] if named else (None, None)
-    rule, verdict = _judge_mention(mention, env, placed, table, every, accounts)
-    where = f"{account.id}/{account.region}/{mention.where}" if account else mention.where
+    placed, _ = names.declared.get(mention.table, (None, None))
+    rule, verdict = _judge_mention(mention, env, names)
     return Finding(
         rule=rule,
         outcome=verdict.outcome,
@@ -516,46 +531,28 @@ def _mention(
         stack=placed.name if placed else "no stack",
         environment=env.label if env else placed.env.label if placed else None,
         source=Source.LIVE if account else Source.DECLARATION,
-        where=where,
+        where=f"{account.id}/{account.region}/{mention.where}" if account else mention.where,
         fix=rule.fix.format(table=mention.table) if verdict.outcome in (Outcome.FAIL, Outcome.UNKNOWN) else "",
     )
 
 
-def _judge_mention(
-    mention: Mention,
-    env: Environment | None,
-    placed: Placed | None,
-    table: Table | None,
-    every: Sequence[Placed],
-    accounts: Sequence[Account],
-) -> tuple[Rule, Verdict]:
+def _judge_mention(mention: Mention, env: Environment | None, names: _Names) -> tuple[Rule, Verdict]:
     said = f"{mention.where} names {mention.table}"
-    names: set[str] = set()
-    for account in accounts:
-        if isinstance(account.tables, Unknown):
-            return live.PHANTOM, unknown(f"{said}; tables of {account.region} could not be read")
-        names |= set(account.tables)
-    exists = any(fnmatchcase(n, mention.table) for n in names) if "*" in mention.table else mention.table in names
-    if placed and table:
+    exists = mention.table in names.live
+    if mention.table in names.declared:
+        placed, table = names.declared[mention.table]
+        state = table.state
         if env and placed.env is not env:
             return live.ASTRAY, fail(f"{said}, which belongs to {placed.env.label}, but runs in {env.label}")
-        if exists and (table.state.usage in live.RETIRED or table.state.governance is not Governance.STACK):
-            state = table.state
+        if exists and (state.usage in live.RETIRED or state.governance is not Governance.STACK):
             instead = f"; {placed.fill(state.replaced_by)} replaces it" if state.replaced_by else ""
-            kind = state.usage.value if state.usage in live.RETIRED else state.governance.value
+            kind = state.usage.value if state.usage in live.RETIRED else f"an {state.governance.value}"
             return live.LEGACY_USED, fail(f"{said}, which is {kind}{instead}")
     if not exists:
-        return live.PHANTOM, fail(f"{said}, and there is no such table{_resembles(mention.table, every)}")
+        if names.unread:
+            return live.PHANTOM, unknown(f"{said}; tables of {names.unread} could not be listed")
+        hint = names.elsewhere.get(mention.table)
+        return live.PHANTOM, fail(f"{said}, and there is no such table{f' ({hint})' if hint else ''}")
     if mention.kind == "code":
         return live.HARD_CODED, fail(f"{said} in so many words")
     return live.PHANTOM, PASS
-
-
-def _resembles(name: str, every: Sequence[Placed]) -> str:
-    """A table that would be called so in another environment, if it were there."""
-    for placed in every:
-        for env in Environment:
-            for table in placed.stack.tables:
-                if env is not placed.env and Placed(placed.stack, env).fill(table.name) == name:
-                    return f" ({placed.fill(table.name)} would be called so in {env.label}, which has not got it)"
-    return ""

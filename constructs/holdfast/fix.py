@@ -67,13 +67,14 @@ def plan(
 ) -> Plan:
     """The calls for what failed on live tables that the code declares; no other table is ever named."""
     declared = {(p.env.label, p.fill(t.name)): (p, t) for p in placements(stacks, environments) for t in p.tables}
+    live_by_arn = {t.arn: (a, t) for a in accounts if not isinstance(a.tables, Unknown) for t in a.tables.values()}
     changes: dict[tuple[str, str, str], Change] = {}
     left: list[Left] = []
     for f in findings:
         if f.outcome is not Outcome.FAIL or f.source is not Source.LIVE or not f.table or f.rule.id not in only:
             continue
         found = declared.get((f.environment or "", f.table))
-        live = _live(accounts, f.where)
+        live = live_by_arn.get(f.where)
         if found is None or live is None:
             continue
         step = _step(f, *found, *live)
@@ -82,14 +83,6 @@ def plan(
         else:  # recovery that is off and too short a period are one call
             changes.setdefault((step.arn, step.operation, ",".join(step.parameters)), step)
     return Plan(changes=list(changes.values()), left=left)
-
-
-def _live(accounts: Sequence[Account], arn: str) -> tuple[Account, TableSeen] | None:
-    for account in accounts:
-        for table in () if isinstance(account.tables, Unknown) else account.tables.values():
-            if table.arn == arn:
-                return account, table
-    return None
 
 
 def _step(f: Finding, placed: Placed, table: Table, account: Account, live: TableSeen) -> Change | Left:

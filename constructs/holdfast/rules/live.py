@@ -182,13 +182,12 @@ def superseded(placed: Placed, table: Table, live: TableSeen, successor: TableSe
     return PASS
 
 
-def index_value(table: Table, index: str, use: IndexUse, live: TableSeen, *, days_old: int | None) -> Verdict:
-    """What an index is worth: an empty one, or one that nobody reads, fails."""
+def index_value(index: str, use: IndexUse, live: TableSeen, *, of: int, days_old: int | None) -> Verdict:
+    """What one index ``of`` so many is worth: an empty one, or one that nobody reads, fails."""
     seen = live.observed.indexes.get(index) if not isinstance(live.observed.indexes, Unknown) else None
     projection = seen.projection.value if isinstance(seen, Index) else "an unknown projection"
-    indexes = len(live.indexes)
     says = f"{index}: {_count(use.items, 'item')}, {size(use.size)}, {_reads(use.reads)}, projects {projection}"
-    cost = f"a new item is written up to {1 + indexes} times with {_count(indexes, 'index', 'indexes')}"
+    cost = f"a new item is written up to {1 + of} times with {_count(of, 'index', 'indexes')}"
     if isinstance(use.items, Unknown) or isinstance(live.items, Unknown):
         return unknown(f"{says}: it cannot be counted")
     if live.items == 0:
@@ -201,7 +200,7 @@ def index_value(table: Table, index: str, use: IndexUse, live: TableSeen, *, day
         return Verdict(Outcome.PASS, says)
     if days_old is None or days_old < WINDOW_DAYS:
         return Verdict(Outcome.EXEMPT, f"{says}; the table is too young to say that nobody reads it")
-    saved = f"Deleting it saves {size(use.size)} and up to one write in {1 + indexes}"
+    saved = f"Deleting it saves {size(use.size)} and up to one write in {1 + of}"
     return fail(f"{says}; nobody reads it. {saved}; {cost}")
 
 
