@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
 export CDK_DISABLE_VERSION_CHECK := true
 
-.PHONY: setup synth test check format snapshots docs bench bench-detection lock clean
+.PHONY: setup synth test test-e2e demo check format snapshots docs bench bench-detection lock clean
 
 setup: .venv/.installed node_modules/.installed
 
@@ -32,6 +32,25 @@ synth: setup
 
 test: setup
 	pytest
+
+test-e2e: setup
+	pytest -m e2e
+
+# Exit status 1 of an audit is its finding something, which is what the demo shows.
+demo: setup
+	@printf '\n== 1. Deploy everything to this machine, with the real CDK CLI\n\n'
+	@holdfast local up
+	@printf '\n== 2. Audit: what the code says, what was deployed, what is live\n\n'
+	@holdfast audit --local --env prod || test $$? = 1
+	@printf '\n== 3. Back to the day of the incident\n\n'
+	@holdfast local incident
+	@printf '\n== 4. The same audit, that day\n\n'
+	@holdfast audit --local --env prod || test $$? = 1
+	@printf '\n== 5. Switch on what is missing\n\n'
+	@holdfast fix --local --env prod --apply || test $$? = 1
+	@printf '\n== 6. What is left needs a deploy or an archive\n\n'
+	@holdfast audit --local --env prod || test $$? = 1
+	@printf '\nThe emulator still runs: `holdfast local status` says where, `holdfast local down` stops it.\n'
 
 check: setup
 	ruff format --check .

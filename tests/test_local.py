@@ -219,12 +219,25 @@ def test_without_a_cdk_cli_or_a_cdk_json_the_way_out_is_said(here: Path, monkeyp
         deploy.cdk()
 
 
-def test_a_failed_command_gives_the_stack_and_the_reason(here: Path) -> None:
-    script = "print('Deploying'); print(' ❌  Shop failed: ToolkitError: table exists'); raise SystemExit(1)"
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (" ❌  Shop failed: table exists", "Shop: table exists"),
+        ("❌  Shop failed to deploy\n\n‣ DeploymentError: table exists", "Shop: DeploymentError: table exists"),
+        (
+            "Shop | 9/3 | 9:24:08 AM | UPDATE_FAILED   | AWS::DynamoDB::Table | Shop/Table (TableBAF2) no",
+            "Shop: AWS::DynamoDB::Table TableBAF2: no",
+        ),
+        ("something\n  else\n\n", "else"),
+        ("", "it said nothing"),
+    ],
+)
+def test_a_failed_command_gives_the_stack_and_the_reason(here: Path, said: str, reason: str) -> None:
+    script = f"print({said!r}); raise SystemExit(1)"
     with pytest.raises(InputError) as failed:
         deploy.run([sys.executable, "-c", script], {**os.environ, "PYTHONUTF8": "1"}, here / "deploy.log", "deploy")
-    assert str(failed.value) == f"cdk deploy failed: Shop: ToolkitError: table exists (all of it: {here}/deploy.log)"
-    assert "Deploying" in (here / "deploy.log").read_text()
+    assert str(failed.value) == f"cdk deploy failed: {reason} (all of it: {here}/deploy.log)"
+    assert (here / "deploy.log").read_text().strip() == said.strip()
 
 
 def test_the_incident_is_the_documented_state(outdir: Path) -> None:

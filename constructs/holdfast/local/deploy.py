@@ -17,7 +17,8 @@ from holdfast.local.process import HOME, Running, contents, own_environment
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 DONE = re.compile(r"✅\s+([\w-]+)(?: \([\w-]+\))?( \(no changes\))?$")
-FAILED = re.compile(r"❌\s+(\S+) failed: (.*)")
+FAILED_RESOURCE = re.compile(r"^(\S+) \|.*\| \w+_FAILED\s*\| (\S+)\s*\| .*?\((\w+)\) (.+)$")
+FAILED_STACK = re.compile(r"❌\s+(\S+) failed(?:: (.*))?")
 AT_ONCE = 4
 SETTLED = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
 Say = Callable[[str], None]
@@ -140,8 +141,12 @@ def run(
 
 
 def _reason(said: list[str]) -> str:
-    """The first stack that failed and why; else the last line that says anything."""
+    """The first resource that failed and why; else the stack; else the last line that says anything."""
     for text in said:
-        if failed := FAILED.search(text):
-            return f"{failed[1]}: {failed[2]}"
-    return next((text for text in reversed(said) if text.strip()), "it said nothing")
+        if failed := FAILED_RESOURCE.search(text):
+            return f"{failed[1]}: {failed[2]} {failed[3]}: {failed[4]}"
+    for number, text in enumerate(said):
+        if failed := FAILED_STACK.search(text):
+            why = (line.lstrip("‣ ") for line in said[number + 1 :] if line.startswith("‣"))
+            return f"{failed[1]}: {failed[2] or next(why, 'no reason given')}"
+    return next((text.strip() for text in reversed(said) if text.strip()), "it said nothing")
