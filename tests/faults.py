@@ -37,7 +37,8 @@ class Reply:
     body: bytes
 
 
-RESET = Reply(0, b"")
+RESET = Reply(0, b"reset")
+DOWN = Reply(0, b"down")  # from now on nobody listens, and what is connected is reset
 Fault = Callable[[Asked, Callable[[], Reply]], Reply]  # what to answer, given how to get the true answer
 
 
@@ -71,7 +72,10 @@ def proxy(target: str, fault: Fault) -> Iterator[str]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             name = operation(f"{self.requestline}\r\n{self.headers}", body)
             reply = fault(Asked(name, body, "X-Amz-Target" in self.headers), lambda: self._forward(body))
-            if reply is RESET:
+            if reply is DOWN:
+                server.shutdown()
+                server.server_close()
+            if reply in (RESET, DOWN):
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.close_connection = True
                 return

@@ -15,6 +15,7 @@ class Call:
     operation: str
     action: str | None  # None: AWS allows it to everybody
     reads: str  # what it tells, in words for whoever misses it
+    member: str = ""  # what an answer must have; without it, it is none, whatever its status
     resource: str = "*"
     page: tuple[str, str] | None = None  # the token's name in the request and in the answer
 

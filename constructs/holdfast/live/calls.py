@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from holdfast.iam import Call
 
 TABLE = "arn:aws:dynamodb:*:*:table/*"
@@ -9,59 +11,65 @@ KEY = "arn:aws:kms:*:*:key/*"
 STACK = "arn:aws:cloudformation:*:*:stack/*"
 
 
-def _dynamodb(operation: str, reads: str) -> Call:
-    return Call(service="dynamodb", operation=operation, action=f"dynamodb:{operation}", reads=reads, resource=TABLE)
+def _dynamodb(operation: str, reads: str, member: str) -> Call:
+    return Call(
+        service="dynamodb",
+        operation=operation,
+        action=f"dynamodb:{operation}",
+        reads=reads,
+        member=member,
+        resource=TABLE,
+    )
 
 
-def _kms(operation: str, reads: str) -> Call:
-    return Call(service="kms", operation=operation, action=f"kms:{operation}", reads=reads, resource=KEY)
+def _kms(operation: str, reads: str, member: str) -> Call:
+    return Call(service="kms", operation=operation, action=f"kms:{operation}", reads=reads, member=member, resource=KEY)
 
 
-def _listing(service: str, operation: str, reads: str, page: tuple[str, str]) -> Call:
-    return Call(service=service, operation=operation, action=f"{service}:{operation}", reads=reads, page=page)
+def _listing(service: str, operation: str, reads: str, member: str, page: tuple[str, str]) -> Call:
+    action = f"{service}:{operation}"
+    return Call(service=service, operation=operation, action=action, reads=reads, member=member, page=page)
 
 
-IDENTITY = Call(service="sts", operation="GetCallerIdentity", action=None, reads="the account")
+NEXT = ("NextToken", "NextToken")
+IDENTITY = Call(service="sts", operation="GetCallerIdentity", action=None, reads="the account", member="Account")
 LIST_TABLES = _listing(
-    "dynamodb", "ListTables", "the list of tables", ("ExclusiveStartTableName", "LastEvaluatedTableName")
+    "dynamodb", "ListTables", "the list of tables", "TableNames", ("ExclusiveStartTableName", "LastEvaluatedTableName")
 )
-DESCRIBE_TABLE = _dynamodb("DescribeTable", "the table")
-BACKUPS = _dynamodb("DescribeContinuousBackups", "point-in-time recovery")
-TIME_TO_LIVE = _dynamodb("DescribeTimeToLive", "expiry")
-RESOURCE_POLICY = _dynamodb("GetResourcePolicy", "the resource policy")
-TABLE_TAGS = Call(
-    service="dynamodb",
-    operation="ListTagsOfResource",
-    action="dynamodb:ListTagsOfResource",
-    reads="tags",
-    resource=TABLE,
-    page=("NextToken", "NextToken"),
-)
+DESCRIBE_TABLE = _dynamodb("DescribeTable", "the table", "Table")
+BACKUPS = _dynamodb("DescribeContinuousBackups", "point-in-time recovery", "ContinuousBackupsDescription")
+TIME_TO_LIVE = _dynamodb("DescribeTimeToLive", "expiry", "TimeToLiveDescription")
+RESOURCE_POLICY = _dynamodb("GetResourcePolicy", "the resource policy", "Policy")
+TABLE_TAGS = replace(_dynamodb("ListTagsOfResource", "tags", "Tags"), page=NEXT)
 TAGS = Call(
     service="resourcegroupstaggingapi",
     operation="GetResources",
     action="tag:GetResources",
     reads="tags of all tables at once",
+    member="ResourceTagMappingList",
     page=("PaginationToken", "PaginationToken"),
 )
-DESCRIBE_KEY = _kms("DescribeKey", "the key")
-KEY_ROTATION = _kms("GetKeyRotationStatus", "rotation of the key")
-KEY_POLICY = _kms("GetKeyPolicy", "the key policy")
-STACKS = _listing("cloudformation", "DescribeStacks", "the list of stacks", ("NextToken", "NextToken"))
-DELETED_STACKS = _listing("cloudformation", "ListStacks", "the list of deleted stacks", ("NextToken", "NextToken"))
+DESCRIBE_KEY = _kms("DescribeKey", "the key", "KeyMetadata")
+KEY_ROTATION = _kms("GetKeyRotationStatus", "rotation of the key", "KeyRotationEnabled")
+KEY_POLICY = _kms("GetKeyPolicy", "the key policy", "Policy")
+STACKS = _listing("cloudformation", "DescribeStacks", "the list of stacks", "Stacks", NEXT)
+DELETED_STACKS = _listing("cloudformation", "ListStacks", "the list of deleted stacks", "StackSummaries", NEXT)
 TEMPLATE = Call(
     service="cloudformation",
     operation="GetTemplate",
     action="cloudformation:GetTemplate",
     reads="the deployed template",
+    member="TemplateBody",
     resource=STACK,
 )
-ALARMS = _listing("cloudwatch", "DescribeAlarms", "alarms", ("NextToken", "NextToken"))
-TOPICS = _listing("sns", "ListTopics", "the topics that alarms tell", ("NextToken", "NextToken"))
-METRICS = _listing("cloudwatch", "GetMetricData", "reads of indexes", ("NextToken", "NextToken"))
-FUNCTIONS = _listing("lambda", "ListFunctions", "variables of Lambda functions", ("Marker", "NextMarker"))
-EVENT_SOURCES = _listing("lambda", "ListEventSourceMappings", "event sources", ("Marker", "NextMarker"))
-POLICIES = _listing("iam", "GetAccountAuthorizationDetails", "IAM policies", ("Marker", "Marker"))
+ALARMS = _listing("cloudwatch", "DescribeAlarms", "alarms", "MetricAlarms", NEXT)
+TOPICS = _listing("sns", "ListTopics", "the topics that alarms tell", "Topics", NEXT)
+METRICS = _listing("cloudwatch", "GetMetricData", "reads of indexes", "MetricDataResults", NEXT)
+FUNCTIONS = _listing("lambda", "ListFunctions", "variables of Lambda functions", "Functions", ("Marker", "NextMarker"))
+EVENT_SOURCES = _listing(
+    "lambda", "ListEventSourceMappings", "event sources", "EventSourceMappings", ("Marker", "NextMarker")
+)
+POLICIES = _listing("iam", "GetAccountAuthorizationDetails", "IAM policies", "IsTruncated", ("Marker", "Marker"))
 
 READ: tuple[Call, ...] = (
     IDENTITY,

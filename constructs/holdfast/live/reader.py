@@ -52,11 +52,11 @@ class _Reader:
             stacks = pool.submit(self._stacks)
             deleted = pool.submit(self._deleted)
             watching = pool.submit(self._alarms)
-            topics = pool.submit(self._list, Part.ALARMS, calls.TOPICS, "Topics")
-            functions = pool.submit(self._list, Part.MENTIONS, calls.FUNCTIONS, "Functions")
-            sources = pool.submit(self._list, Part.MENTIONS, calls.EVENT_SOURCES, "EventSourceMappings")
+            topics = pool.submit(self._list, Part.ALARMS, calls.TOPICS)
+            functions = pool.submit(self._list, Part.MENTIONS, calls.FUNCTIONS)
+            sources = pool.submit(self._list, Part.MENTIONS, calls.EVENT_SOURCES)
             policies = pool.submit(self._policies)
-            listed = self._list(Part.TABLES, calls.LIST_TABLES, "TableNames")
+            listed = self._list(Part.TABLES, calls.LIST_TABLES)
             tables_ = (
                 listed if isinstance(listed, Unknown) else self._tables(listed, account, now, stacks, watching, topics)
             )
@@ -87,14 +87,23 @@ class _Reader:
         except CallError as failure:
             return self._hole(part, failure, "")
 
-    def _list(self, part: Part, call: Call, member: str, **parameters: Any) -> list[Any] | Unknown:
+    def _list(self, part: Part, call: Call, **parameters: Any) -> list[Any] | Unknown:
         pages = self._pages(part, call, **parameters)
-        return pages if isinstance(pages, Unknown) else [item for page in pages for item in page.get(member, ())]
+        return pages if isinstance(pages, Unknown) else [item for page in pages for item in page[call.member]]
 
     def _hole(self, part: Part, failure: CallError, about: str) -> Unknown:
         with self._lock:
             self._holes.setdefault((part, failure.call, failure.reason, failure.action), []).append(about)
         return Unknown(failure.reason)
+
+    def _forget(self, gone: set[str]) -> None:
+        """What could not be read of a table that no longer exists is no hole."""
+        with self._lock:
+            for hole, about in list(self._holes.items()):
+                if hole[0] is Part.TABLES and gone.intersection(about):
+                    self._holes[hole] = [name for name in about if name not in gone]
+                    if not self._holes[hole]:
+                        del self._holes[hole]
 
     def _unreadable(self) -> Iterator[Unreadable]:
         for (part, call, reason, action), about in self._holes.items():
@@ -129,6 +138,7 @@ class _Reader:
             for pool in pools:
                 pool.shutdown(cancel_futures=True)
         gone = set(self._gone(described, backups, ttls, policies))
+        self._forget(gone)
         there = {name: t["Table"] for name, t in described.items() if isinstance(t, dict) and "Table" in t}
         around = self._surroundings(there, now, watching.result(), topics.result())
         owners = _owners(stacks.result())
@@ -227,7 +237,7 @@ class _Reader:
         return tables.key(arn, described, rotation, policy)
 
     def _alarms(self) -> list[Any] | Unknown:
-        return self._list(Part.ALARMS, calls.ALARMS, "MetricAlarms", AlarmTypes=["MetricAlarm"], MaxRecords=100)
+        return self._list(Part.ALARMS, calls.ALARMS, AlarmTypes=["MetricAlarm"], MaxRecords=100)
 
     def _reads(self, there: Mapping[str, Mapping[str, Any]], now: datetime) -> dict[tuple[str, str], float] | Unknown:
         """Read units of every index over thirty days; an index that nobody read has no data points at all."""
@@ -261,7 +271,7 @@ class _Reader:
     # Stacks.
 
     def _stacks(self) -> dict[str, StackLive] | Unknown:
-        listed = self._list(Part.STACKS, calls.STACKS, "Stacks")
+        listed = self._list(Part.STACKS, calls.STACKS)
         if isinstance(listed, Unknown):
             return listed
         present = [s for s in listed if s["StackStatus"] not in ("DELETE_COMPLETE", "REVIEW_IN_PROGRESS")]
@@ -293,7 +303,7 @@ class _Reader:
 
     def _deleted(self) -> dict[str, datetime] | Unknown:
         """The stacks that CloudFormation still lists after their deletion, for ninety days."""
-        listed = self._list(Part.DELETED, calls.DELETED_STACKS, "StackSummaries", StackStatusFilter=["DELETE_COMPLETE"])
+        listed = self._list(Part.DELETED, calls.DELETED_STACKS, StackStatusFilter=["DELETE_COMPLETE"])
         if isinstance(listed, Unknown):
             return listed
         found: dict[str, datetime] = {}

@@ -117,10 +117,7 @@ class Api:
 
     def _send(self, call: Call, parameters: dict[str, Any]) -> dict[str, Any]:
         try:
-            if call.service == "dynamodb":
-                return self._dynamodb().send(call, parameters)
-            method: Callable[..., dict[str, Any]] = getattr(self._client(call.service), xform_name(call.operation))
-            return method(**parameters)
+            return self._complete(call, self._answer(call, parameters))
         except ClientError as error:
             found = error.response.get("Error", {})
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)
@@ -143,6 +140,19 @@ class Api:
                 raise
             said = f"{call.operation} answered something that cannot be understood ({type(error).__name__})"
             raise CallError(call, Kind.OTHER, said) from None
+
+    def _answer(self, call: Call, parameters: dict[str, Any]) -> dict[str, Any]:
+        if call.service == "dynamodb":
+            return self._dynamodb().send(call, parameters)
+        method: Callable[..., dict[str, Any]] = getattr(self._client(call.service), xform_name(call.operation))
+        return method(**parameters)
+
+    @staticmethod
+    def _complete(call: Call, answer: dict[str, Any]) -> dict[str, Any]:
+        """botocore takes a web page, or nothing at all, for an answer without members."""
+        if call.member and call.member not in answer:
+            raise CallError(call, Kind.OTHER, f"{call.operation} answered without {call.member}: who answers there?")
+        return answer
 
     def _client(self, service: str) -> Any:
         with self._lock:  # clients are shared by threads, but not made by several at once
