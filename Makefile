@@ -36,21 +36,30 @@ test: setup
 test-e2e: setup
 	pytest -m e2e
 
-# Exit status 1 of an audit is its finding something, which is what the demo shows.
+# An audit that finds something exits with 1, which is what this shows.
+AUDIT = holdfast audit --local --env prod
 demo: setup
-	@printf '\n== 1. Deploy everything to this machine, with the real CDK CLI\n\n'
+	@mkdir -p .holdfast/demo
+	@printf '\n== 1. Everything deployed to this machine, with the real CDK CLI\n\n'
+	@holdfast local reset
 	@holdfast local up
-	@printf '\n== 2. Audit: what the code says, what was deployed, what is live\n\n'
-	@holdfast audit --local --env prod || test $$? = 1
+	@printf '\n== 2. The audit: what the code says, what was deployed, what is live\n\n'
+	@$(AUDIT) --output .holdfast/demo/1-deployed.txt || test $$? = 1
 	@printf '\n== 3. Back to the day of the incident\n\n'
 	@holdfast local incident
-	@printf '\n== 4. The same audit, that day\n\n'
-	@holdfast audit --local --env prod || test $$? = 1
-	@printf '\n== 5. Switch on what is missing\n\n'
+	@printf '\n== 4. The audit of that day: tables that could be deleted, or not be recovered\n\n'
+	@$(AUDIT) --select HF001,HF004 || test $$? = 1
+	@printf '\nAnd everything else that it found (.holdfast/demo/2-incident.html):\n'
+	@$(AUDIT) --format html --output .holdfast/demo/2-incident.html || test $$? = 1
+	@printf '\n== 5. The fix: switch on what is required and off\n\n'
 	@holdfast fix --local --env prod --apply || test $$? = 1
-	@printf '\n== 6. What is left needs a deploy or an archive\n\n'
-	@holdfast audit --local --env prod || test $$? = 1
-	@printf '\nThe emulator still runs: `holdfast local status` says where, `holdfast local down` stops it.\n'
+	@$(AUDIT) --format html --output .holdfast/demo/3-fixed.html || test $$? = 1
+	@printf '\n== 6. The deploy that was missing; orphans are taken into a stack\n\n'
+	@holdfast local up
+	@holdfast fix --local --env prod --apply || test $$? = 1
+	@printf '\n== 7. What is left is for people: archive, indexes, references\n\n'
+	@$(AUDIT) --output .holdfast/demo/4-repaired.txt || test $$? = 1
+	@printf '\nThe reports are in .holdfast/demo. `holdfast local status` says what still runs; `holdfast local down` stops it.\n'
 
 check: setup
 	ruff format --check .

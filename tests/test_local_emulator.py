@@ -165,6 +165,17 @@ def test_a_global_table_keeps_what_its_replica_declares(aws: Aws) -> None:
     assert table["Tags"] == {"Owner": "shop"}
 
 
+def test_a_table_with_the_aws_managed_key_has_one_that_kms_knows(aws: Aws) -> None:
+    aws.deploy("shop", template(SSESpecification={"SSEEnabled": True}))
+    arn = seen(aws)["SSEDescription"]["KMSMasterKeyArn"]
+    key = aws.client("kms").describe_key(KeyId=arn)["KeyMetadata"]
+    assert (key["Arn"], key["KeyManager"]) == (arn, "AWS")
+    aws.deploy("carts", template(TableName="carts", SSESpecification={"SSEEnabled": True}))
+    assert seen(aws, "carts")["SSEDescription"]["KMSMasterKeyArn"] == arn
+    own = aws.client("kms").create_key()["KeyMetadata"]
+    assert own["KeyManager"] == "CUSTOMER"
+
+
 @pytest.mark.parametrize(
     ("operation", "request_body", "path"),
     [

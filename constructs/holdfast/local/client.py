@@ -57,7 +57,15 @@ class Client:
     def rest(self, service: str, region: str, method: str, path: str, body: bytes = b"") -> str:
         return self._send(service, region, path, body, {}, method=method)
 
-    def deploy(self, name: str, template: Json, region: str, *, tags: Mapping[str, str] | None = None) -> None:
+    def deploy(
+        self,
+        name: str,
+        template: Json,
+        region: str,
+        *,
+        tags: Mapping[str, str] | None = None,
+        protected: bool = False,
+    ) -> None:
         """A stack, created or changed; it fails with the reason that CloudFormation gave."""
         bucket = f"holdfast-templates-{self.account}-{region}"
         self._bucket(bucket, region)
@@ -70,13 +78,16 @@ class Client:
         for number, (key, value) in enumerate((tags or {}).items(), start=1):
             parameters |= {f"Tags.member.{number}.Key": key, f"Tags.member.{number}.Value": value}
         action = "UpdateStack" if self.status(name, region) else "CreateStack"
+        if protected and action == "CreateStack":
+            parameters["EnableTerminationProtection"] = "true"
         self.query("cloudformation", region, action, **parameters)
         self._wait(name, region)
 
     def deploy_assembly(self, outdir: Path) -> None:
         """Every stack of a CDK output folder, without the CDK CLI."""
         for stack in assembly(outdir):
-            self.deploy(stack.name, self.with_code(stack.template, stack.region), stack.region, tags=stack.tags)
+            template = self.with_code(stack.template, stack.region)
+            self.deploy(stack.name, template, stack.region, tags=stack.tags, protected=stack.protected)
 
     def with_code(self, template: Json, region: str) -> Json:
         """The template with code of ours for its functions: it accepts every event. The CLI's bucket is left alone."""

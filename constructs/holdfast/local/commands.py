@@ -14,7 +14,7 @@ from holdfast.assembly import InputError
 from holdfast.catalog import environments_named, placements
 from holdfast.local import deploy, process
 from holdfast.local.client import Client, assembly
-from holdfast.model import Stack
+from holdfast.model import Environment, Stack
 
 HELD = "kept in .holdfast/local"
 
@@ -52,8 +52,9 @@ def up(stacks: tuple[Stack, ...], env: str, port: int) -> int:
     deploy.deploy(emulator, outdir, say)
     process.ask(emulator.endpoint + "/_holdfast/save")
     say(f"All deployed in {time.monotonic() - began:.0f} s, {HELD}.")
-    say("")
-    show(emulator)
+    print()
+    show_recorded(emulator)
+    show_settings(emulator)
     return 0
 
 
@@ -63,7 +64,9 @@ def status() -> int:
         print("It does not run: `holdfast local up` starts it.")
         return 0
     print(f"Running on {emulator.endpoint}, process {emulator.pid}, {HELD}.")
-    show(emulator)
+    show_stacks(emulator)
+    show_recorded(emulator)
+    show_settings(emulator)
     return 0
 
 
@@ -87,22 +90,30 @@ def incident() -> int:
     return 0
 
 
-def show(emulator: process.Running) -> None:
-    """What runs there, what is only recorded, and how to use it by hand."""
+def show_stacks(emulator: process.Running) -> None:
     found = process.contents(emulator)
     tables = Counter(table["region"] for table in found["tables"])
     for region, names in sorted(_by_region(found["stacks"]).items()):
         print(f"\n{region}: {len(names)} stacks, {tables[region]} tables")
         for name, state in sorted(names):
             print(f"  {name}{'' if state.endswith('E_COMPLETE') else f'  {state}'}")
-    if found["recorded"]:
-        print("\nRecorded only (deployed with their properties, but nothing stands behind them):")
-        for kind, count in sorted(Counter(resource["type"] for resource in found["recorded"]).items()):
+    print()
+
+
+def show_recorded(emulator: process.Running) -> None:
+    """What stands behind nothing, by type."""
+    recorded = Counter(resource["type"] for resource in process.contents(emulator)["recorded"])
+    if recorded:
+        print("Recorded only (deployed with their properties, but nothing stands behind them):")
+        for kind, count in sorted(recorded.items()):
             print(f"  {count:>3} {kind}")
     else:
-        print("\nEvery deployed resource is emulated; none is recorded only.")
+        print("Every deployed resource is emulated; none is recorded only.")
+
+
+def show_settings(emulator: process.Running) -> None:
     print("\nTo use it by hand (boto3, aws, cdk):")
-    for name, value in deploy.settings(emulator, next(iter(sorted(tables)), "us-east-1")).items():
+    for name, value in deploy.settings(emulator, Environment.PROD.region).items():
         print(f"  export {name}={shlex.quote(value)}")
 
 

@@ -102,7 +102,8 @@ def inject(client: Client, outdir: Path, *, today: date = AUDIT) -> None:
     for stack in stacks.values():
         if stack.id not in (NOT_IN_PROD, ORPHANS, BY_HAND):
             template = client.with_code(_as_it_was(stack), stack.region)
-            client.deploy(stack.name, template, stack.region, tags={} if stack.id in UNTAGGED else stack.tags)
+            tags = {} if stack.id in UNTAGGED else stack.tags
+            client.deploy(stack.name, template, stack.region, tags=tags, protected=stack.protected)
             live += _tables(stack)
     live += _orphans(client, stacks[ORPHANS])
     live += _made_by_hand(client, stacks[BY_HAND])

@@ -34,6 +34,7 @@ USED: Mapping[str, tuple[str, ...]] = {
         "_describe_continuous_backups",
         "_normalize_table_name",
         "_pitr_settings",
+        "_sse_description_from_spec",
         "_table_description",
         "_tables",
         "_tags",
@@ -43,6 +44,13 @@ USED: Mapping[str, tuple[str, ...]] = {
         "_update_ttl",
         "error_response_json",
         "json_response",
+    ),
+    "ministack.services.kms": (
+        "_create_alias",
+        "_create_key",
+        "_enable_key_rotation",
+        "_key_metadata",
+        "_resolve_key",
     ),
     "ministack.services.msk": ("_create_cluster", "_create_configuration", "_delete_cluster"),
     "ministack.services.s3": (

@@ -12,6 +12,7 @@ Json = dict[str, Any]
 Response = tuple[int, Any, Any]
 
 MAX_DAYS = 35
+MANAGED = "alias/aws/dynamodb"
 CREATED = (
     "KeySchema",
     "AttributeDefinitions",
@@ -31,6 +32,7 @@ def complete() -> None:
     drift = private.module("ministack.services.cloudformation.drift")
     region = private.module("ministack.core.responses").get_region
     _complete_api(api)
+    _complete_keys(api, private.module("ministack.services.kms"))
 
     def create(logical_id: str, props: Json, stack: str) -> tuple[str, Json]:
         name = props.get("TableName") or engine._physical_name(stack, logical_id, max_len=255)
@@ -163,6 +165,33 @@ def _complete_api(api: Any) -> None:
     )
     api._update_ttl = set_expiry
     api._table_description = description
+
+
+def _complete_keys(api: Any, kms: Any) -> None:
+    """The account's AWS-managed key for DynamoDB: made when a table first asks for it, and known to KMS."""
+    describe, metadata = api._sse_description_from_spec, kms._key_metadata
+
+    def managed() -> str:
+        if not kms._resolve_key(MANAGED):
+            made = call(kms._create_key, {"Description": "DynamoDB tables that name no key of their own"})
+            key = made["KeyMetadata"]["KeyId"]
+            call(kms._create_alias, {"AliasName": MANAGED, "TargetKeyId": key})
+            call(kms._enable_key_rotation, {"KeyId": key})
+            kms._resolve_key(MANAGED)["by_aws"] = True
+        return str(kms._resolve_key(MANAGED)["Arn"])
+
+    def described(spec: Json | None) -> Json | None:
+        found: Json | None = describe(spec)
+        if found and found["Status"] == "ENABLED" and found.get("KMSMasterKeyArn", "").endswith(MANAGED):
+            return {**found, "KMSMasterKeyArn": managed()}
+        return found
+
+    def with_manager(record: Json, *rest: Any, **named: Any) -> Json:
+        manager = {"KeyManager": "AWS"} if record.get("by_aws") else {}
+        return {**metadata(record, *rest, **named), **manager}
+
+    api._sse_description_from_spec = described
+    kms._key_metadata = with_manager
 
 
 def _index_description(index: Json, table_arn: str, items: list[Json]) -> Json:
