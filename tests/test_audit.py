@@ -315,6 +315,27 @@ def test_a_stack_that_is_declared_as_undeployed_may_be_missing() -> None:
     assert one(found, "HF601", names[0]).outcome is Outcome.EXEMPT
 
 
+def test_a_stack_without_tables_that_was_never_deployed_is_found() -> None:
+    empty = declared_stack(id="Empty-{env}")
+    later = declared_stack(id="Later-{env}", undeployed=(Environment.PROD,))
+    found = audit([empty, later], [account(PROD, (), stacks={})], [Environment.PROD], now=NOW)
+    assert [(f.rule.id, f.stack) for f in found.findings if f.outcome is Outcome.FAIL] == [("HF616", "Empty-prod")]
+    unread = audit([empty], [account(PROD, (), stacks=Unknown("denied"))], [Environment.PROD], now=NOW)
+    assert [f.rule.id for f in unknowns(unread)] == ["HF616"]
+
+
+def test_what_the_template_of_a_stack_lacks_is_dated_by_its_last_update() -> None:
+    seen = few(PROD)
+    assert isinstance(seen.stacks, Mapping)
+    stack = seen.stacks["RCSubscription-prod-Storage"]
+    assert isinstance(stack.seen, StackSeen)
+    open_ = replace(stack, seen=replace(stack.seen, protected=False))
+    found = look(replace(seen, stacks=dict(seen.stacks) | {"RCSubscription-prod-Storage": open_}))
+    (termination,) = [f for f in found.findings if f.rule.id == "HF013" and f.outcome is Outcome.FAIL]
+    assert termination.gap
+    assert termination.gap.days_since_update == 78
+
+
 def stranger(name: str, **changes: Any) -> TableSeen:
     seen = few(PROD)
     assert isinstance(seen.tables, Mapping)

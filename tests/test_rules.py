@@ -431,7 +431,7 @@ def test_ids_are_unique_sorted_and_never_dropped() -> None:
         *(f"HF2{n:02}" for n in range(1, 12)),
         *(f"HF3{n:02}" for n in range(1, 13)),
         *(f"HF4{n:02}" for n in range(1, 16)),
-        *(f"HF6{n:02}" for n in range(1, 16)),
+        *(f"HF6{n:02}" for n in range(1, 17)),
     ]
     assert len(TABLE_RULES) == 14 + 9 + 3
 

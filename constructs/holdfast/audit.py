@@ -41,8 +41,6 @@ FACTS = {
 }
 NEVER_DEPLOYED = "intended, never deployed"
 UNSEEN = "-"  # no API shows it
-# Findings of the template side that an account shows better.
-ESTATE = frozenset({"HF201", "HF202", "HF207"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +51,7 @@ class Row:
     stack: str
     environment: str
     region: str
+    account: str | None  # where it was looked for
     state: str
     items: int | None
     size: int | None
@@ -61,8 +60,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
+    """Every verdict, and the three columns of every declared table, as they were at one moment."""
+
     findings: list[Finding]
     rows: list[Row]
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +114,19 @@ def audit(
     by_name = {(s.placed.env, s.name): s for s in seen}
     findings = [f for s in seen for f in _table(s, by_name, now, declared)]
     findings += [f for p in places for f in _assumptions(p, stacks, accounts)]
-    findings += [f for f in deployed if f.table is None or f.rule.id not in {*_TABLE_RULES, *ESTATE}]
+    findings += [_dated(f, accounts, now) for f in deployed if f.table is None or f.rule.id not in SAID_ELSEWHERE]
+    findings += [_stack(p, accounts) for p in places]
     findings += _strangers(every, accounts)
     findings += _mentions(every, accounts, mentions)
     findings += _twins(every, accounts) if len({p.env for p in places}) > 1 else []
     findings += _unreadable(accounts)
     at = {p.fill(t.name): declared[t.name].where for p in places for t in p.tables if t.name in declared}
     findings = [replace(f, declared=at[f.table]) if f.table in at else f for f in findings]
-    return Audit(findings=excused(findings, places, now.date()), rows=[_row(s) for s in seen])
+    return Audit(findings=excused(findings, places, now.date()), rows=[_row(s) for s in seen], at=now)
 
 
-_TABLE_RULES = frozenset(r.id for r in TABLE_RULES)
+# Findings of the template side that are said of the live table, or that an account shows better.
+SAID_ELSEWHERE = frozenset({*(r.id for r in TABLE_RULES), "HF201", "HF202", "HF207"})
 
 
 def _corrected(placed: Placed, accounts: Sequence[Account]) -> Placed:
@@ -153,6 +157,44 @@ def _templates(accounts: Sequence[Account]) -> Iterator[tuple[Account, StackSeen
                     yield account, stack.seen
 
 
+def _stack_of(region: str, name: str, accounts: Sequence[Account]) -> StackLive | Unknown | None:
+    """A stack by its name; None where CloudFormation has none, Unknown where nobody can say."""
+    unread: Unknown | None = None
+    for account in accounts:
+        if account.region == region:
+            if isinstance(account.stacks, Unknown):
+                unread = account.stacks
+            elif name in account.stacks:
+                return account.stacks[name]
+    return unread
+
+
+def _stack(placed: Placed, accounts: Sequence[Account]) -> Finding:
+    """Whether a stack is there at all; where it has tables, these say so."""
+    stack = _stack_of(placed.region, placed.name, accounts)
+    if isinstance(stack, Unknown):
+        verdict = unknown(f"stacks of {placed.region} could not be read: {stack.reason}")
+    elif stack is not None:
+        verdict = PASS
+    elif placed.tables or placed.env in placed.stack.undeployed:
+        verdict = EXEMPT
+    else:
+        verdict = fail("intended, never deployed: there is no such stack")
+    return finding(live.UNDEPLOYED, verdict, placed, None, f"{placed.region}/{placed.name}", Source.DEPLOYED)
+
+
+def _dated(found: Finding, accounts: Sequence[Account], now: datetime) -> Finding:
+    """What the template of a stack lacks, with the time since the stack could have got it."""
+    stacks = (a.stacks.get(found.stack) for a in accounts if not isinstance(a.stacks, Unknown))
+    stack = next((s for s in stacks if s is not None), None)
+    if found.outcome is not Outcome.FAIL or stack is None:
+        return found
+    updated = stack.updated or stack.created
+    says = "intended, not in the deployed stack"
+    gap = Gap(intent="as declared", deployed="off", live=UNSEEN, says=says, now=now, updated=updated)
+    return replace(found, gap=gap)
+
+
 def _find(accounts: Sequence[Account], region: str, name: str) -> tuple[Account | None, TableSeen | Unknown | None]:
     """A table by its name: where it is, or why nobody can say."""
     unread: tuple[Account | None, Unknown | None] = (None, None)
@@ -170,10 +212,7 @@ def _find(accounts: Sequence[Account], region: str, name: str) -> tuple[Account 
 def _see(placed: Placed, table: Table, accounts: Sequence[Account], judged: Mapping[str, Verdict]) -> _Seen:
     name = placed.fill(table.name)
     account, found = _find(accounts, placed.region, name)
-    stack: StackLive | Unknown | None = None
-    for each in accounts:
-        if each.region == placed.region and stack is None:
-            stack = each.stacks if isinstance(each.stacks, Unknown) else each.stacks.get(placed.name)
+    stack = _stack_of(placed.region, placed.name, accounts)
     verdict: Mapping[str, Verdict] | Unknown | None
     if isinstance(stack, Unknown):
         verdict = stack
@@ -379,6 +418,7 @@ def _row(s: _Seen) -> Row:
         stack=s.placed.name,
         environment=s.placed.env.label,
         region=s.placed.region,
+        account=s.account.id if s.account else None,
         state=", ".join(state),
         items=items,
         size=bytes_,
@@ -399,8 +439,9 @@ def _assumptions(placed: Placed, stacks: Sequence[Stack], accounts: Sequence[Acc
     for table in before.tables:
         _, found = _find(accounts, placed.region, placed.fill(table.name))
         if isinstance(found, TableSeen):
-            for _, verdict in live.confirm(before, table, found.observed):
-                yield finding(live.ASSUMED, verdict, before, table, found.arn, Source.LIVE)
+            for assumption, verdict in live.confirm(before, table, found.observed):
+                where = "/".join(filter(None, (found.arn, assumption.assumed.fact.value, assumption.index)))
+                yield finding(live.ASSUMED, verdict, before, table, where, Source.LIVE)
 
 
 def _strangers(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Finding]:

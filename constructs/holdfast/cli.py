@@ -14,7 +14,7 @@ from holdfast.model import DeclarationError
 
 if TYPE_CHECKING:
     from holdfast.account import Account, Mention
-    from holdfast.audit import Audit, Row
+    from holdfast.audit import Audit
     from holdfast.live.options import Options
     from holdfast.model import Environment, Stack
     from holdfast.rules.base import Finding, Severity
@@ -234,7 +234,7 @@ def _audit(args: argparse.Namespace) -> int:
         findings,
         command="audit",
         env=",".join(e.label for e in environments),
-        rows=found.rows,
+        audit=found,
         fail_on=Severity(args.fail_on),
         summary=audit_summary(findings, found.rows),
     )
@@ -246,6 +246,7 @@ def _fix(args: argparse.Namespace) -> int:
     from holdfast.assembly import InputError
     from holdfast.fix import FIXABLE, plan
     from holdfast.live.apply import apply
+    from holdfast.rules.base import Outcome
 
     only = {i.strip().upper() for i in args.only.split(",")} if args.only is not None else set(FIXABLE)
     if not only or not only <= FIXABLE:
@@ -257,10 +258,13 @@ def _fix(args: argparse.Namespace) -> int:
         print(f"# {change.rule} {change.table}: {change.says}\n{change.command}")
     for left in planned.left:
         print(f"not changed: {left.rule} {left.table}: {left.why}", file=sys.stderr)
+    unread = sorted({f.table or f.where for f in found.findings if f.outcome is Outcome.UNKNOWN and f.rule.id in only})
+    for name in unread:
+        print(f"not changed: {name} could not be read whole; see `holdfast audit`", file=sys.stderr)
     count = f"{len(planned.changes)} call{'' if len(planned.changes) == 1 else 's'}"
     if not planned.changes:
-        print("Nothing that a call could turn on is off.", file=sys.stderr)
-        return 0
+        print("Nothing that could be read and that a call could turn on is off.", file=sys.stderr)
+        return 3 if unread else 0
     if not args.apply:
         print(f"{count}; nothing was changed: --apply makes them", file=sys.stderr)
         return 1
@@ -274,7 +278,7 @@ def _fix(args: argparse.Namespace) -> int:
     for line in wrong:
         print(f"holdfast: {line}", file=sys.stderr)
     print(f"{count}, {len(wrong)} failed; recorded in {record}", file=sys.stderr)
-    return 1 if wrong else 0
+    return 1 if wrong else 3 if unread else 0
 
 
 def _look(
@@ -433,7 +437,7 @@ def _report(
     *,
     command: str,
     env: str,
-    rows: Sequence[Row] = (),
+    audit: Audit | None = None,
     fail_on: Severity | None = None,
     summary: str | None = None,
 ) -> int:
@@ -443,7 +447,7 @@ def _report(
     from holdfast.rules.base import Severity
 
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and args.output is None
-    text = render(args.format, findings, command=command, env=env, everything=args.all, colour=colour, rows=rows)
+    text = render(args.format, findings, command=command, env=env, everything=args.all, colour=colour, audit=audit)
     if args.output:
         try:
             args.output.write_text(text + "\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.audit import Row
+from holdfast.audit import Audit
 from holdfast.report import document, html, junit, sarif, text
 from holdfast.rules.base import Finding, Outcome, Severity
 
@@ -20,21 +20,21 @@ def render(
     env: str,
     everything: bool = False,
     colour: bool = False,
-    rows: Sequence[Row] = (),
+    audit: Audit | None = None,
 ) -> str:
-    """``findings`` in one of FORMATS: what failed or is unknown, or everything. ``rows`` are an audit's tables."""
+    """``findings`` in one of FORMATS: what failed or is unknown, or everything. ``audit`` is where they are from."""
     shown = [f for f in findings if everything or f.outcome in SHOWN]
     match style:
         case "json":
-            return document.render(shown, findings, command=command, env=env, rows=rows)
+            return document.render(shown, findings, command=command, env=env, audit=audit)
         case "sarif":
             return sarif.render(shown)
         case "junit":
             return junit.render(findings, command=command)
         case "html":
-            return html.render(shown, findings, command=command, env=env, rows=rows)
+            return html.render(shown, findings, command=command, env=env, audit=audit)
         case _:
-            return text.render_audit(shown, rows, colour=colour) if rows else text.render(shown, colour=colour)
+            return text.render_audit(shown, audit.rows, colour=colour) if audit else text.render(shown, colour=colour)
 
 
 def exit_code(findings: Sequence[Finding], fail_on: Severity = Severity.INFO) -> int:

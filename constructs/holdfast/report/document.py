@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.audit import Row
+from holdfast.audit import Audit, Row
 from holdfast.gap import Gap
 from holdfast.rules.base import Finding, Outcome
 
@@ -14,7 +14,7 @@ VERSION = 1
 
 
 def render(
-    shown: Sequence[Finding], findings: Sequence[Finding], *, command: str, env: str, rows: Sequence[Row] = ()
+    shown: Sequence[Finding], findings: Sequence[Finding], *, command: str, env: str, audit: Audit | None = None
 ) -> str:
     tables = {f.table for f in findings if f.table}
     summary = {"tables": len(tables)} | {o.value: sum(f.outcome is o for f in findings) for o in Outcome}
@@ -25,8 +25,8 @@ def render(
         "summary": summary,
         "findings": [row(f) for f in shown],
     }
-    if rows:
-        document["tables"] = [_table(r) for r in rows]
+    if audit:
+        document |= {"at": audit.at.isoformat(timespec="seconds"), "tables": [_table(r) for r in audit.rows]}
     return json.dumps(document, indent=2)
 
 
@@ -68,6 +68,7 @@ def _table(r: Row) -> dict[str, Any]:
         "stack": r.stack,
         "environment": r.environment,
         "region": r.region,
+        "account": r.account,
         "state": r.state,
         "items": r.items,
         "bytes": r.size,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from holdfast.audit import Row
+from holdfast.audit import Audit, Row
 from holdfast.report.text import GUARDS, WORDS, grouped
 from holdfast.rules.base import Finding, Outcome, Severity
 
@@ -50,12 +50,12 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 
 
 def render(
-    shown: Sequence[Finding], findings: Sequence[Finding], *, command: str, env: str, rows: Sequence[Row] = ()
+    shown: Sequence[Finding], findings: Sequence[Finding], *, command: str, env: str, audit: Audit | None = None
 ) -> str:
-    return "\n".join(_page(shown, findings, f"holdfast {command}: {env}", rows))
+    return "\n".join(_page(shown, findings, f"holdfast {command}: {env}", audit))
 
 
-def _page(shown: Sequence[Finding], findings: Sequence[Finding], title: str, rows: Sequence[Row]) -> Iterator[str]:
+def _page(shown: Sequence[Finding], findings: Sequence[Finding], title: str, audit: Audit | None) -> Iterator[str]:
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -64,8 +64,10 @@ def _page(shown: Sequence[Finding], findings: Sequence[Finding], title: str, row
     yield '<ul class="counts">'
     yield from (f"<li><b>{count}</b> {name}</li>" for name, count in counts.items())
     yield "</ul>"
-    if rows:
-        yield from _matrix(rows)
+    if audit:
+        accounts = sorted({f"{r.account} in {r.region}" for r in audit.rows if r.account})
+        yield f"<p>{audit.at:%Y-%m-%d %H:%M} UTC, account {escape(', '.join(accounts))}</p>"
+        yield from _matrix(audit.rows)
     yield "<h2>Findings</h2>"
     severities = [s for s in Severity if any(f.rule.severity is s for f in shown)]
     if not shown:

@@ -62,6 +62,8 @@ def render(findings: Sequence[Finding]) -> str:
 def _result(f: Finding, rule: int) -> dict[str, Any]:
     about = f"{f.stack}/{f.table}" if f.table else f"{f.stack}/{f.where}"
     identity = f"{f.rule.id}:{f.environment}:{about}"
+    if f.rule.id.startswith("HF6"):  # an account may show several of one rule on one table: indexes, functions, facts
+        identity += f":{f.where}"
     # What is live has no file; its declaration has, and a reviewer can go there.
     file, _, line = (f.declared or "").rpartition(":")
     return {

@@ -136,6 +136,13 @@ BEHIND = Rule(
     fix="Deploy: `cdk deploy {stack}` brings the template up to what the code says and the table already is.",
     severity=Severity.MEDIUM,
 )
+UNDEPLOYED = Rule(
+    id="HF616",
+    title="Declared stacks are deployed",
+    why="A stack that was declared and never deployed protects nothing, however right its template is.",
+    fix="Deploy it: `cdk deploy {stack}`. If it is not meant to run here yet, say undeployed=(…) in its declaration.",
+    severity=Severity.HIGH,
+)
 
 RULES = (
     ABSENT,
@@ -153,6 +160,7 @@ RULES = (
     ASSUMED,
     UNREAD,
     BEHIND,
+    UNDEPLOYED,
 )
 
 
