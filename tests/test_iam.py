@@ -105,6 +105,23 @@ def test_a_policy_allows_each_action_once_and_only_where_it_is_needed() -> None:
     assert {s["Effect"] for s in document["Statement"]} == {"Allow"}
 
 
+def test_a_fix_needs_what_an_audit_needs_and_nothing_that_weakens_or_deletes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["iam", "fix"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    allowed = {(action, s["Resource"]) for s in document["Statement"] for action in s["Action"]}
+    reading = {(c.action, c.resource) for c in NEEDED}
+    assert reading < allowed
+    assert {action for action, _ in allowed - reading} == {
+        "dynamodb:TagResource",
+        "dynamodb:UpdateContinuousBackups",
+        "dynamodb:UpdateTable",
+        "dynamodb:UpdateTimeToLive",
+        "kms:CreateGrant",
+    }
+
+
 def test_an_unknown_command_gets_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["iam", "nonsense"]) == 2
     assert capsys.readouterr().err.startswith("holdfast: nonsense asks nothing of AWS")

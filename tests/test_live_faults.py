@@ -143,18 +143,21 @@ def test_an_endpoint_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         read(door)
 
 
-def test_the_command_says_it_in_one_line_without_a_traceback() -> None:
+@pytest.mark.parametrize(
+    ("python", "said"),
+    [
+        (["-B"], "holdfast: there are no usable credentials"),
+        (["-S"], "holdfast: botocore is missing: pip install 'holdfast[aws]'"),
+    ],
+    ids=["no credentials", "no boto3"],
+)
+def test_the_command_says_it_in_one_line_without_a_traceback(python: list[str], said: str) -> None:
     path = os.pathsep.join([str(ROOT / "constructs"), str(ROOT)])
-    environment = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": path,
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "HOME": "/nowhere",
-    }
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "AWS_EC2_METADATA_DISABLED": "true"}
     done = subprocess.run(
-        [sys.executable, "-m", "holdfast.cli", "audit", "--env", "prod", "--region", REGION],
+        [sys.executable, *python, "-m", "holdfast.cli", "audit", "--env", "prod", "--region", REGION],
         cwd=ROOT,
-        env=environment,
+        env=environment | {"HOME": "/nowhere"},
         capture_output=True,
         text=True,
         timeout=60,
@@ -163,7 +166,7 @@ def test_the_command_says_it_in_one_line_without_a_traceback() -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
-    assert line.startswith("holdfast: there are no usable credentials")
+    assert line.startswith(said)
 
 
 # Something goes wrong on the way: right, or Unknown.

@@ -24,6 +24,8 @@ EPILOG = (
     "2 bad usage or input; 3 could not see enough to say"
 )
 
+EXTRAS = {"botocore": "aws"}  # what a command may find missing, and the extra that brings it
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     from holdfast.assembly import InputError
@@ -35,6 +37,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(args.run(args))
     except (DeclarationError, InputError) as error:
         print(f"holdfast: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        print(f"holdfast: {error.name} is missing: pip install 'holdfast[{EXTRAS[error.name]}]'", file=sys.stderr)
         return 2
     except BrokenPipeError:
         sys.stderr.close()  # the reader (head, less) has seen enough
@@ -101,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     _db_commands(commands.add_parser("db", help="PostgreSQL: migrate, check, retain, restore-check", epilog=EPILOG))
 
     iam = commands.add_parser("iam", help="the least-privilege policy that a command needs", epilog=EPILOG)
-    iam.add_argument("command", metavar="COMMAND", help="such as audit")
+    iam.add_argument("command", metavar="COMMAND", help="audit or fix")
     iam.set_defaults(run=_iam)
 
     _local_commands(commands.add_parser("local", help="the whole estate on this machine, without AWS", epilog=EPILOG))
@@ -377,11 +384,16 @@ def _iam(args: argparse.Namespace) -> int:
 
     from holdfast.assembly import InputError
     from holdfast.iam import policy
-    from holdfast.live.calls import COMMANDS
+    from holdfast.live.calls import READ
 
-    if args.command not in COMMANDS:
-        raise InputError(f"{args.command} asks nothing of AWS, or is no command: known are {', '.join(COMMANDS)}")
-    print(json.dumps(policy(COMMANDS[args.command]), indent=2))
+    if args.command not in ("audit", "fix"):
+        raise InputError(f"{args.command} asks nothing of AWS, or is no command: known are audit, fix")
+    needed = READ
+    if args.command == "fix":
+        from holdfast.live.apply import FIX
+
+        needed = (*READ, *FIX)
+    print(json.dumps(policy(needed), indent=2))
     return 0
 
 

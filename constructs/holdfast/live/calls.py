@@ -93,5 +93,3 @@ READ: tuple[Call, ...] = (
     EVENT_SOURCES,
     POLICIES,
 )
-
-COMMANDS: dict[str, tuple[Call, ...]] = {"audit": READ}
