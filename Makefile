@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
 export CDK_DISABLE_VERSION_CHECK := true
 
-.PHONY: setup synth test test-e2e demo check format snapshots docs bench bench-detection lock clean
+.PHONY: setup synth test test-e2e demo check format snapshots docs bench bench-detection bench-audit lock clean
 
 setup: .venv/.installed node_modules/.installed
 
@@ -88,6 +88,9 @@ bench: setup
 
 bench-detection: setup
 	python benchmarks/detection.py
+
+bench-audit: setup
+	python benchmarks/audit.py
 
 # uv writes one lock for every platform and Python from 3.11 on; pip-tools writes it for the machine that it runs on.
 lock:
