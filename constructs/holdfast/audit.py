@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 
 from holdfast.account import Account, Mention, StackLive, TableSeen
 from holdfast.age import Declaration
@@ -13,7 +14,7 @@ from holdfast.gap import Gap
 from holdfast.intrinsics import Unknown
 from holdfast.model import DeclarationError, Environment, Governance, Guard, Stack, Table
 from holdfast.observed import Source
-from holdfast.rules import BY_ID, TABLE_RULES, checked, excused, finding, live, verdicts
+from holdfast.rules import TABLE_RULES, checked, excused, finding, live, verdicts
 from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Subject, Verdict, fail, unknown
 from holdfast.template import StackSeen, observe
 
@@ -67,7 +68,7 @@ class Audit:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Seen:
     """What the accounts show of one declared table."""
 
@@ -78,9 +79,14 @@ class _Seen:
     stack: StackLive | Unknown | None  # None: not deployed
     deployed: Mapping[str, Verdict] | Unknown | None  # by rule; None: in no stack
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.placed.fill(self.table.name)
+
+    @cached_property
+    def columns(self) -> Mapping[str, tuple[Verdict | str, Verdict | str]]:
+        """What each rule says of the deployed template and of the live table."""
+        return {rule.id: _columns(self, rule) for rule in TABLE_RULES}
 
     @property
     def updated(self) -> datetime | None:
@@ -272,7 +278,7 @@ def _absent(s: _Seen) -> Verdict:
 
 def _merged(s: _Seen, rule: Rule, now: datetime, declared: Mapping[str, Declaration]) -> Finding:
     """One rule, one table, one finding: the live table decides, the deployed template says how it came about."""
-    then, there = _columns(s, rule)
+    then, there = s.columns[rule.id]
     verdict, says = _merge(s, rule, then, there)
     source = Source.DEPLOYED if rule.id in ONLY_DEPLOYED else Source.LIVE
     found = _finding(s, rule, verdict, source=source)
@@ -356,7 +362,7 @@ def _merge(s: _Seen, rule: Rule, then: Verdict | str, there: Verdict | str) -> t
 
 def _unwatched(s: _Seen) -> bool:
     """Whether alarms are missing: that is one finding, and how the missing ones are set up is none."""
-    there = _columns(s, BY_ID["HF205"])[1]
+    _, there = s.columns["HF205"]
     return isinstance(there, Verdict) and there.outcome is Outcome.FAIL
 
 
@@ -384,7 +390,7 @@ def _behind(s: _Seen) -> Verdict:
         return unknown(f"what is deployed cannot be read: {s.deployed.reason}")
     lags, unread = [], []
     for rule in TABLE_RULES:
-        then, there = _columns(s, rule)
+        then, there = s.columns[rule.id]
         if isinstance(then, str) or isinstance(there, str) or there.outcome in (Outcome.FAIL, Outcome.UNKNOWN):
             continue
         if then.outcome is Outcome.FAIL:
@@ -407,7 +413,7 @@ def _row(s: _Seen) -> Row:
     cells = {}
     for guard, rule in COLUMNS.items():
         asked = guard in required
-        columns = ("on", *map(_word, _columns(s, BY_ID[rule]))) if asked else ("-", "-", "-")
+        columns = ("on", *map(_word, s.columns[rule])) if asked else ("-", "-", "-")
         cells[guard] = (columns[0], columns[1], columns[2])
     state = [s.table.state.usage.value]
     state += [s.table.state.governance.value] if s.table.state.governance is not Governance.STACK else []
