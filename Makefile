@@ -55,7 +55,7 @@ demo: setup
 	@holdfast fix --local --env prod --apply || test $$? = 1
 	@$(AUDIT) --format html --output .holdfast/demo/3-fixed.html || test $$? = 1
 	@printf '\n== 6. The deploy that was missing; orphans are taken into a stack\n\n'
-	@holdfast local up
+	@holdfast local up --env prod >/dev/null
 	@holdfast fix --local --env prod --apply || test $$? = 1
 	@printf '\n== 7. What is left is for people: archive, indexes, references\n\n'
 	@$(AUDIT) --output .holdfast/demo/4-repaired.txt || test $$? = 1

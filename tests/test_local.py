@@ -45,7 +45,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     process.stop()
 
 
-def test_state_survives_a_restart(here: Path) -> None:
+def test_state_survives_a_restart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     aws = Aws(endpoint=process.start(port=0).endpoint, account=ACCOUNT)
     aws.deploy("shop", template())
     recorded = {"Resources": {"Proxy": {"Type": "AWS::RDS::DBProxy"}}}
@@ -64,7 +64,12 @@ def test_state_survives_a_restart(here: Path) -> None:
             assert after[key] == before[key], key
     # An attribute that nobody asked for before the restart is there all the same.
     aws.deploy("proxy", {**recorded, "Outputs": {"Host": {"Value": {"Fn::GetAtt": ["Proxy", "Endpoint"]}}}})
-    assert [r["type"] for r in process.contents(again)["recorded"]] == ["AWS::RDS::DBProxy"]
+    assert main(["local", "status"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"Running on {again.endpoint}, process {again.pid}")
+    assert "us-east-1: 2 stacks, 1 table" in lines
+    assert "    1 AWS::RDS::DBProxy" in lines
+    assert f"  export AWS_ENDPOINT_URL={again.endpoint}" in lines
 
 
 def test_starting_twice_is_one_emulator_and_its_endpoint_is_known(here: Path) -> None:

@@ -174,6 +174,9 @@ def test_a_table_with_the_aws_managed_key_has_one_that_kms_knows(aws: Aws) -> No
     assert seen(aws, "carts")["SSEDescription"]["KMSMasterKeyArn"] == arn
     own = aws.client("kms").create_key()["KeyMetadata"]
     assert own["KeyManager"] == "CUSTOMER"
+    encryption = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": own["KeyId"]}
+    aws.client("dynamodb").update_table(TableName="carts", SSESpecification=encryption)
+    assert seen(aws, "carts")["SSEDescription"]["KMSMasterKeyArn"] == own["Arn"]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,13 @@ HELD = "kept in .holdfast/local"
 
 
 def run(args: Namespace, stacks: tuple[Stack, ...]) -> int:
+    try:
+        return _run(args, stacks)
+    except KeyboardInterrupt:
+        raise InputError(f"interrupted: run `holdfast local {args.step}` again to finish it") from None
+
+
+def _run(args: Namespace, stacks: tuple[Stack, ...]) -> int:
     match args.step:
         case "up":
             return up(stacks, args.env, args.port)
@@ -94,7 +101,7 @@ def show_stacks(emulator: process.Running) -> None:
     found = process.contents(emulator)
     tables = Counter(table["region"] for table in found["tables"])
     for region, names in sorted(_by_region(found["stacks"]).items()):
-        print(f"\n{region}: {len(names)} stacks, {tables[region]} tables")
+        print(f"\n{region}: {plural(len(names), 'stack')}, {plural(tables[region], 'table')}")
         for name, state in sorted(names):
             print(f"  {name}{'' if state.endswith('E_COMPLETE') else f'  {state}'}")
     print()
@@ -115,6 +122,10 @@ def show_settings(emulator: process.Running) -> None:
     print("\nTo use it by hand (boto3, aws, cdk):")
     for name, value in deploy.settings(emulator, Environment.PROD.region).items():
         print(f"  export {name}={shlex.quote(value)}")
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def say(text: str) -> None:

@@ -135,7 +135,7 @@ def run(
                 heard(text)
         except KeyboardInterrupt:
             process.terminate()
-            raise InputError(f"the {what} was interrupted: run `holdfast local up` again to finish it") from None
+            raise
     if process.returncode:
         raise InputError(f"cdk {what} failed: {_reason(said)} (all of it: {log})")
 

@@ -182,9 +182,12 @@ def _complete_keys(api: Any, kms: Any) -> None:
 
     def described(spec: Json | None) -> Json | None:
         found: Json | None = describe(spec)
-        if found and found["Status"] == "ENABLED" and found.get("KMSMasterKeyArn", "").endswith(MANAGED):
+        if not found or found["Status"] != "ENABLED" or "KMSMasterKeyArn" not in found:
+            return found
+        if found["KMSMasterKeyArn"].endswith(MANAGED):
             return {**found, "KMSMasterKeyArn": managed()}
-        return found
+        key = kms._resolve_key(found["KMSMasterKeyArn"])  # an id or an alias was given; a table shows the key
+        return {**found, **({"KMSMasterKeyArn": key["Arn"]} if key else {})}
 
     def with_manager(record: Json, *rest: Any, **named: Any) -> Json:
         manager = {"KeyManager": "AWS"} if record.get("by_aws") else {}
