@@ -181,6 +181,34 @@ def test_throttling_of_a_third_of_all_calls_changes_nothing(look: Look, truth: A
     assert seen.unreadable == ()
 
 
+def test_an_operation_with_a_low_limit_is_slowed_down_to_it_and_the_others_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As AWS does: it takes so many DescribeContinuousBackups a second and no more."""
+    rate, finished, lock = 60, {"DescribeTable": 0.0, "DescribeContinuousBackups": 0.0}, threading.Lock()
+    taken, refused = [time.monotonic()], 0
+
+    def fault(asked: Asked, forward: Forward) -> Reply:
+        nonlocal refused
+        now = time.monotonic()
+        if asked.operation == "DescribeContinuousBackups":
+            with lock:
+                if len([t for t in taken if now - t < 0.5]) >= rate / 2:
+                    refused += 1
+                    return error(asked, "ThrottlingException", message="Rate exceeded")
+                taken.append(now)
+        if asked.operation in finished:
+            finished[asked.operation] = now
+        return forward()
+
+    with aws_stub.stub(120) as stub, faults.proxy(stub, fault) as endpoint:
+        seen = read(api(monkeypatch, endpoint, aws_stub.ACCOUNT))
+    assert seen.unreadable == ()
+    assert [t.observed.recovery for t in tables(seen).values()] == [aws_stub.recoverable(n) for n in range(120)]
+    assert 0 < refused < 120
+    assert finished["DescribeTable"] < finished["DescribeContinuousBackups"]
+
+
 def test_connections_that_are_reset_change_nothing(look: Look, truth: Account) -> None:
     seen = look(sometimes(0.3, lambda asked: RESET))
     assert list(wrong(truth, seen)) == []

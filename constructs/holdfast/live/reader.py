@@ -123,7 +123,8 @@ class _Reader:
         watching: Future[list[Any] | Unknown],
         topics: Future[list[Any] | Unknown],
     ) -> dict[str, TableSeen]:
-        arns = {name: f"arn:aws:dynamodb:{self._api.region}:{account}:table/{name}" for name in names}
+        prefix = f"arn:{self._api.partition}:dynamodb:{self._api.region}:{account}:table/"
+        arns = {name: prefix + name for name in names}
         about = (calls.DESCRIBE_TABLE, calls.BACKUPS, calls.TIME_TO_LIVE, calls.RESOURCE_POLICY)
         self._total = len(names) * len(about)
         pools = [ThreadPoolExecutor(WORKERS) for _ in about]

@@ -47,6 +47,7 @@ class Api:
         self, session: Any, *, region: str, endpoint_url: str | None, calls: Iterable[Call], label: str = ""
     ) -> None:
         self.region, self.label = region, label
+        self.partition = "aws"  # or aws-cn, aws-us-gov: known once we know who we are
         self._session, self._endpoint = session, endpoint_url
         self._calls = frozenset(calls)
         self._clients: dict[str, Any] = {}
@@ -91,7 +92,9 @@ class Api:
     def identity(self) -> str:
         """The account's id; the first call, and the one that tells whether there is any use in others."""
         try:
-            return str(self.call(IDENTITY)["Account"])
+            answer = self.call(IDENTITY)
+            self.partition = str(answer.get("Arn", "arn:aws:")).split(":")[1]
+            return str(answer["Account"])
         except CallError as failure:
             raise InputError(self._hopeless(failure)) from None
 
