@@ -187,7 +187,6 @@ class Api:
                     region=self.region,
                     credentials=credentials,
                     ca_bundle=self._session.get_config_variable("ca_bundle"),
-                    connections=CONNECTIONS,
                 )
         return self._wire
 
