@@ -27,6 +27,7 @@ from holdfast.code import mentions
 from holdfast.gap import Commit
 from holdfast.intrinsics import Unknown
 from holdfast.model import Encryption, Usage
+from holdfast.observed import Source
 from holdfast.rules.base import Finding, Outcome
 from holdfast.template import StackSeen, observe
 from stacks import CATALOG
@@ -279,6 +280,8 @@ def test_a_line_that_is_not_committed_and_a_history_that_is_cut_off_have_no_age(
     facts = declarations(repository / "stacks")[name]
     assert facts.set_by("lifetime") is None
     assert facts.set_by("key") is not None
+    module.write_text(module.read_text().replace('gsi("transcriptionJobName"),', 'gsi("transcriptionJob"),', 1))
+    assert declarations(repository / "stacks")[name].set_by("indexes") is None  # one line of eleven is enough
 
 
 def test_every_declared_table_is_found_in_its_module() -> None:
@@ -462,6 +465,14 @@ def test_what_runs_names_tables_that_exist_here_and_are_in_use(name: str, kind: 
         assert "function f, variable V names" in one(found, rule, name).detail
 
 
+def test_where_two_environments_share_a_region_nothing_runs_astray() -> None:
+    names = ("miyabi-lambda-data-test", "miyabi-lambda-data-production")
+    told = tuple(Mention(where="function f", kind="event source", table=name) for name in names)
+    seen = account("ap-northeast-1", mentions=told)
+    for env in Environment:
+        assert failed(look(seen, env=env, every=True)) == set()
+
+
 def test_a_name_cannot_be_called_a_phantom_where_tables_could_not_be_listed() -> None:
     told = Mention(where="function f", kind="variable", table="no-such-table")
     seen = few(PROD, tables=Unknown("denied"), mentions=(told,))
@@ -470,7 +481,7 @@ def test_a_name_cannot_be_called_a_phantom_where_tables_could_not_be_listed() ->
 
 def test_code_is_searched_for_names_and_arns(tmp_path: Path) -> None:
     (tmp_path / "node_modules").mkdir()
-    (tmp_path / "node_modules" / "x.ts").write_text('"call-analysis"')
+    (tmp_path / "node_modules" / "x.ts").write_text('"call-events"')
     (tmp_path / "resources.ts").write_text(
         "// the call-analysis table\n"
         'const a = "arn:aws:dynamodb:us-east-1:123456789012:table/call-analysis";\n'
@@ -478,7 +489,7 @@ def test_code_is_searched_for_names_and_arns(tmp_path: Path) -> None:
         'const c = "arn:aws:dynamodb:us-east-1:123456789012:table/gone";\n'
     )
     (tmp_path / "binary").write_bytes(b'"call-analysis"\0')
-    names = {"call-analysis", WEBHOOKS}
+    names = {"call-analysis", "call-events", WEBHOOKS}
     found = look(few(PROD), mentions=tuple(mentions([tmp_path], names)))
     assert failed(found) == {("HF611", "call-analysis"), ("HF612", WEBHOOKS), ("HF609", "gone")}
     assert one(found, "HF612", WEBHOOKS).where == f"{tmp_path}/resources.ts:3"
@@ -578,9 +589,17 @@ def test_tables_that_cannot_be_listed_are_unknown_one_by_one_and_nothing_else_is
     found = look(few(PROD, tables=Unknown("not allowed"), unreadable=(hole,)))
     assert failed(found) == set()
     assert {f.rule.id for f in unknowns(found)} == {"HF601", "HF614"}
-    assert len(unknowns(found)) == len(found.rows) + 1
     assert "needs dynamodb:ListTables" in next(f.detail for f in unknowns(found) if f.rule.id == "HF614")
     assert {c for r in found.rows for i, _, c in r.guards.values() if i == "on"} <= {"unknown", "-"}
+    assert len(unknowns(found)) == len(found.rows) + 1
+    assert not [f for f in found.findings if f.source is Source.LIVE and f.outcome is Outcome.PASS]
+
+
+def test_templates_are_judged_even_where_tables_cannot_be_listed() -> None:
+    seen = redeployed(few(PROD), "RCSubscription-prod-Storage", WEBHOOKS, DeletionPolicy="Delete")
+    assert failed(look(replace(seen, tables=Unknown("not allowed")))) == {("HF002", WEBHOOKS)}
+    nothing = look(replace(seen, tables=Unknown("not allowed"), stacks={}))
+    assert failed(nothing) == set()  # whether they are live, and so in no stack, nobody can say
 
 
 @pytest.mark.parametrize("what", ["stacks", "template"])

@@ -19,8 +19,10 @@ from holdfast import Data, Environment, Placed, Transient, catalog, placements
 from holdfast.account import Account
 from holdfast.audit import audit
 from holdfast.fix import FIXABLE, Change, Plan, plan
+from holdfast.iam import Call
 from holdfast.intrinsics import Unknown
-from holdfast.live.apply import FIX, apply
+from holdfast.live.apply import FIX, _make, apply
+from holdfast.live.failure import CallError, Kind
 from holdfast.live.options import Options
 from holdfast.live.reader import read_all
 from holdfast.model import Encryption, Stack
@@ -298,6 +300,41 @@ def test_a_run_that_is_interrupted_is_recorded_and_the_next_one_does_the_rest(aw
     assert [(c.rule, c.table) for c in rest] == [(c.rule, c.table) for c in first[2:]]
     assert make(aws, rest, tmp_path / "two.json") == []
     assert look(aws).changes == []
+
+
+def test_a_run_that_is_cut_off_in_the_middle_of_a_call_says_which(
+    aws: Aws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut_off(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("holdfast.live.apply._make", cut_off)
+    changes = look(aws).changes
+    with pytest.raises(KeyboardInterrupt):
+        make(aws, changes, tmp_path / "fix.json")
+    rows = json.loads((tmp_path / "fix.json").read_text())["changes"]
+    assert [r["outcome"] for r in rows] == ["started", *["planned"] * (len(changes) - 1)]
+
+
+class Refusing:
+    """AWS when the answer to a call was lost: the second attempt is refused, because the first has taken."""
+
+    def __init__(self, status: str) -> None:
+        self.status = status
+
+    def call(self, call: Call, **_: Any) -> Json:
+        if call.operation == "UpdateTimeToLive":
+            raise CallError(call, Kind.OTHER, "TimeToLive is already enabled")
+        return {"TimeToLiveDescription": {"TimeToLiveStatus": self.status, "AttributeName": "expiration"}}
+
+
+@pytest.mark.parametrize(("status", "wrong"), [("ENABLING", None), ("DISABLED", "TimeToLive is already enabled")])
+def test_a_refused_call_is_believed_only_if_the_account_shows_that_it_has_not_taken(
+    status: str, wrong: str | None
+) -> None:
+    (change,) = planned(seen(EVENTS, ttl=None)).changes
+    api: Any = Refusing(status)
+    assert _make(api, change, 1.0) == wrong
 
 
 def test_a_call_that_fails_is_said_and_recorded_and_the_others_are_made(aws: Aws, tmp_path: Path) -> None:

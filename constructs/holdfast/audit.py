@@ -339,12 +339,12 @@ def _columns(s: _Seen, rule: Rule) -> tuple[Verdict | str, Verdict | str]:
 
 def _merge(s: _Seen, rule: Rule, then: Verdict | str, there: Verdict | str) -> tuple[Verdict, str]:
     """The verdict, and where it is a failure, how intent, deployed and live part."""
-    if s.live is None or isinstance(s.live, Unknown):
+    if s.live is None or (isinstance(s.live, Unknown) and isinstance(there, Verdict)):
         return EXEMPT, ""  # that it is not there, or cannot be read, is one finding and not twenty
     if isinstance(there, str):  # only templates say
         if isinstance(then, Verdict):
             return then, NEVER_DEPLOYED if then.outcome is Outcome.FAIL else ""
-        if not _keeps(s, rule):
+        if not _keeps(s, rule) or isinstance(s.live, Unknown):
             return EXEMPT, ""
         return fail(f"it is in no stack, so no template keeps it: {_stackless(s)}"), "intended, in no stack"
     if there.outcome is not Outcome.FAIL or (rule.id in ("HF208", "HF209") and _unwatched(s)):
