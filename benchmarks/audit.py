@@ -4,12 +4,12 @@ A stub account answers every call after 20 ms, as AWS does from nearby, and take
 asked as well, for few tables. Everybody asks for the same: each table, its recovery, expiry, resource policy and tags,
 and each key. Ours also asks for what else an audit needs: stacks, alarms, index reads, functions and policies.
 
-  ours            holdfast.live, as `holdfast audit` runs it: 8 threads for each of four operations
+  ours            holdfast.live, as `holdfast audit` runs it: 12 threads for each of four operations
   boto3 loop      one call after the other
   boto3 threads   a pool of 32 threads, one table each
 
 Each runs in a process of its own, start-up included; CPU is that process's. The floor is what calls and latency alone
-would take at 32 calls at a time. `--loop N` sets up to how many tables the loop runs, `--custodian PATH` adds Cloud
+would take at so many calls at a time. `--loop N` sets up to how many tables the loop runs, `--custodian PATH` adds Cloud
 Custodian, if PATH is its executable: it reads tables, recovery and tags only.
 
 Of AWS itself this says nothing: it allows ten DescribeContinuousBackups a second, so 2,000 tables take 200 s there,
@@ -35,7 +35,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "constructs"), str(ROOT), str(ROOT / "tests")]
-LATENCY, REGION, AT_ONCE = 0.02, "us-east-1", 32
+LATENCY, REGION, THREADS = 0.02, "us-east-1", 32
+AT_ONCE = {"ours": 48, "boto3 loop": 1, "boto3 threads": THREADS}
 Result = dict[str, list[Any]]
 
 
@@ -112,7 +113,7 @@ class Plain:
 WAYS: dict[str, Callable[[str], Result]] = {
     "ours": ours,
     "boto3 loop": lambda endpoint: Plain(endpoint, 1).read(),
-    "boto3 threads": lambda endpoint: Plain(endpoint, AT_ONCE).read(),
+    "boto3 threads": lambda endpoint: Plain(endpoint, THREADS).read(),
 }
 
 
@@ -193,8 +194,8 @@ def show(tables: int, ways: dict[str, list[str]], *, on_emulator: bool) -> None:
             assert len(result) == tables
             truth = truth or result
             assert result == truth, f"{way} does not see what {next(iter(ways))} sees"
-        at_once = 1 if way == "boto3 loop" else AT_ONCE
-        counted = f"{made:8}{made / tables:10.2f}{made * LATENCY / at_once:10.1f}" if made else ""
+        floor = f"{made * LATENCY / AT_ONCE[way]:10.1f}" if way in AT_ONCE else ""
+        counted = f"{made:8}{made / tables:10.2f}{floor}" if made else ""
         print(f"  {way:18} {wall:9.1f} {cpu:8.1f}{counted}", flush=True)
 
 

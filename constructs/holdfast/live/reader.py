@@ -22,7 +22,7 @@ from holdfast.template import StackSeen, observe
 
 Progress = Callable[[int, int], None]  # calls that are done, of how many
 
-WORKERS = 8  # for each operation, so that one that is throttled leaves the others theirs
+WORKERS = 12  # for each operation, so that one that is throttled leaves the others theirs
 READ_DAYS = 30
 METRICS_PER_CALL = 500
 DAY = 86_400
