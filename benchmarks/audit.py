@@ -9,8 +9,8 @@ and each key. Ours also asks for what else an audit needs: stacks, alarms, index
   boto3 threads   a pool of 32 threads, one table each
 
 Each runs in a process of its own, start-up included; CPU is that process's. The floor is what calls and latency alone
-would take at so many calls at a time. `--loop N` sets up to how many tables the loop runs, `--custodian PATH` adds Cloud
-Custodian, if PATH is its executable: it reads tables, recovery and tags only.
+would take at so many calls at a time. `--loop N` sets up to how many tables the loop runs, `--custodian PATH` adds
+Cloud Custodian, if PATH is its executable: it reads tables, recovery and tags only.
 
 Of AWS itself this says nothing: it allows ten DescribeContinuousBackups a second, so 2,000 tables take 200 s there,
 whoever asks. Ours goes as fast as it is let, operation by operation.
