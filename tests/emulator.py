@@ -1,54 +1,96 @@
-"""An AWS emulator on this machine's loopback, started and stopped by the test that needs it."""
+"""One emulator for all tests; each test that asks gets an account of its own in it, so none sees another's tables."""
 
 from __future__ import annotations
 
-import os
-import socket
+import atexit
+import functools
+import itertools
 import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-START_SECONDS = 60
+import boto3
+from botocore.config import Config
+from conftest import Json
+
+from holdfast.local import process
+from holdfast.local.client import Client
+
+QUICK = Config(retries={"max_attempts": 1, "mode": "standard"}, proxies={}, parameter_validation=False)
+
+_numbers = itertools.count(100_000_000_001)
 
 
-@contextmanager
-def emulator() -> Iterator[dict[str, str]]:
-    """The environment that sends every AWS client there, and to nothing else."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    quiet = {"BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port), "IOT_MTLS_ENABLED": "0", "SFTP_ENABLED": "0"}
-    process = subprocess.Popen(
-        [str(Path(sys.executable).with_name("ministack"))],
-        env=os.environ | quiet,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        _wait(port, process)
-        yield {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_DEFAULT_REGION": "us-east-1",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aws:
+    """An account of the emulator, empty at first. Its id is the access key: that is how ministack tells accounts."""
+
+    endpoint: str
+    account: str
+
+    def client(self, service: str, region: str = "us-east-1") -> Any:
+        return boto3.client(
+            service,
+            endpoint_url=self.endpoint,
+            region_name=region,
+            aws_access_key_id=self.account,
+            aws_secret_access_key="local",
+            config=QUICK,
+        )
+
+    def environment(self, region: str = "us-east-1") -> dict[str, str]:
+        """What sends every AWS client to this account, and to nothing else."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ACCESS_KEY_ID": self.account,
+            "AWS_SECRET_ACCESS_KEY": "local",
+            "AWS_DEFAULT_REGION": region,
             "AWS_EC2_METADATA_DISABLED": "true",
             "NO_PROXY": "127.0.0.1",
         }
+
+    def deploy(self, name: str, template: Json, region: str = "us-east-1") -> None:
+        """A stack, created or changed; InputError with CloudFormation's reason when it fails."""
+        Client(endpoint=self.endpoint, account=self.account).deploy(name, template, region)
+
+    def deploy_assembly(self, outdir: Path) -> None:
+        """Every stack of a CDK output folder, without the CLI."""
+        Client(endpoint=self.endpoint, account=self.account).deploy_assembly(outdir)
+
+
+@contextmanager
+def emulator(folder: Path, *, env: Mapping[str, str] | None = None) -> Iterator[process.Running]:
+    """An emulator on any free port, without a state on disk; it ends with the tests, even when they are killed."""
+    ready, log = folder / "emulator.json", folder / "emulator.log"
+    with log.open("w") as output:
+        started = subprocess.Popen(
+            process.command(ready, attached=True),
+            env={**process.own_environment(), **(env or {})},
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        yield process.wait(started, ready, log)
     finally:
-        process.terminate()
-        process.wait(timeout=20)
+        started.terminate()
+        started.wait(timeout=20)
+        if started.stdin:
+            started.stdin.close()
 
 
-def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise RuntimeError(f"ministack ended with {process.returncode}")
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise RuntimeError(f"ministack did not answer within {START_SECONDS} s")
+@functools.cache
+def shared() -> process.Running:
+    """The one emulator of this test run, started when the first test asks."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(emulator(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
+
+
+def fresh_account() -> Aws:
+    """An empty account, of which no other test knows."""
+    return Aws(endpoint=shared().endpoint, account=str(next(_numbers)))

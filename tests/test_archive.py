@@ -17,7 +17,7 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 from conftest import Json
-from emulator import emulator
+from emulator import Aws, fresh_account
 from lifecycle_database import NOW, archived, database, events, fill_months, live
 from postgres import server
 
@@ -272,19 +272,17 @@ def test_what_may_not_be_read_is_unknown_and_ends_with_3(
 # S3
 
 
-@pytest.fixture(scope="module")
-def aws() -> Iterator[dict[str, str]]:
-    with emulator() as environment:
-        yield environment
+@pytest.fixture
+def aws() -> Aws:
+    return fresh_account()
 
 
 @pytest.fixture
-def bucket(aws: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
+def bucket(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> str:
     """A bucket that lets nobody delete or overwrite for a day."""
-    for name, value in aws.items():
-        monkeypatch.setenv(name, value)
-    client = boto3.client("s3")
-    name = f"cold-{len(client.list_buckets()['Buckets'])}"
+    for variable, value in aws.environment().items():
+        monkeypatch.setenv(variable, value)
+    client, name = aws.client("s3"), f"cold-{aws.account}"
     client.create_bucket(Bucket=name, ObjectLockEnabledForBucket=True)
     rule = {"DefaultRetention": {"Mode": "GOVERNANCE", "Days": 1}}
     client.put_object_lock_configuration(
@@ -294,7 +292,7 @@ def bucket(aws: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_rows_go_to_a_locked_bucket_and_come_back(
-    bucket: str, scratch: Connection, capsys: pytest.CaptureFixture[str]
+    bucket: str, aws: Aws, scratch: Connection, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = open_store(f"s3://{bucket}/lifecycle/")
     with database() as dsn, connect(dsn) as db:
@@ -309,7 +307,7 @@ def test_rows_go_to_a_locked_bucket_and_come_back(
             f"s3://{bucket}/lifecycle/{HOME}/manifest.json",
         )
     assert archived(store) == rows
-    client = boto3.client("s3")
+    client = aws.client("s3")
     versions = client.list_object_versions(Bucket=bucket)["Versions"]
     assert len(versions) == len({v["Key"] for v in versions}) == 3 + 3  # nothing was written twice
     first = client.get_object(Bucket=bucket, Key=versions[0]["Key"], ChecksumMode="ENABLED")
@@ -339,13 +337,13 @@ def test_a_bucket_that_is_not_there_is_said(bucket: str, capsys: pytest.CaptureF
 
 
 def test_missing_credentials_and_an_end_point_that_does_not_answer_are_said(
-    bucket: str, aws: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    bucket: str, aws: Aws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     with pytest.raises(InputError, match=r"Could not connect .* check credentials, region and endpoint"):
         open_store(f"s3://{bucket}/x").names()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", aws["AWS_ENDPOINT_URL"])
+    monkeypatch.setenv("AWS_ENDPOINT_URL", aws.endpoint)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))

@@ -7,19 +7,15 @@ import json
 import os
 import shutil
 import socket
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import BotoCoreError
 from conftest import ROOT, Json
+from emulator import fresh_account
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -57,48 +53,16 @@ def server() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def _aws() -> Iterator[None]:
     """An emulator of Secrets Manager and S3 on loopback, and an environment that knows nothing else."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    settings = {
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-west-2",
-        "AWS_EC2_METADATA_DISABLED": "true",
-    }
-    quiet = {"GATEWAY_PORT": str(port), "BIND_HOST": "127.0.0.1", "IOT_MTLS_ENABLED": "0", "SFTP_ENABLED": "0"}
-    emulator = subprocess.Popen(
-        [str(Path(sys.executable).with_name("ministack"))],
-        env=os.environ | quiet,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in settings.items():
+        for name, value in fresh_account().environment("us-west-2").items():
             patch.setenv(name, value)
-        try:
-            _await(lambda: boto3.client("s3").create_bucket(**_bucket()))
-            yield
-        finally:
-            emulator.terminate()
-            emulator.wait()
+        patch.setattr(boto3, "DEFAULT_SESSION", None)  # it would remember another test's account
+        boto3.client("s3").create_bucket(**_bucket())
+        yield
 
 
 def _bucket() -> Json:
     return {"Bucket": BUCKET, "CreateBucketConfiguration": {"LocationConstraint": "us-west-2"}}
-
-
-def _await(attempt: Callable[[], Any]) -> None:
-    end = time.monotonic() + 20
-    while True:
-        try:
-            attempt()
-            return
-        except BotoCoreError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.02)  # between two questions, not instead of one
 
 
 @pytest.fixture

@@ -147,7 +147,14 @@ def test_ctrl_c_says_one_line_and_loses_nothing(dsn: str, store: Folder) -> None
     with connect(dsn) as db:
         before = live(db)
         gate = Gate(dsn, "a chunk is stored and not recorded")
-        process = subprocess.Popen(command(dsn, store), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen(
+            command(dsn, store),
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # Tests that run in the background are made deaf to it, and so is whatever they start.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
         try:
             until(gate.reached, process)
             process.send_signal(signal.SIGINT)

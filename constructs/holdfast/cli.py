@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,13 +13,23 @@ from typing import TYPE_CHECKING
 from holdfast.model import DeclarationError
 
 if TYPE_CHECKING:
-    from holdfast.model import Stack
-    from holdfast.rules.base import Finding
+    from holdfast.account import Account, Mention
+    from holdfast.audit import Audit
+    from holdfast.live.options import Options
+    from holdfast.model import Environment, Stack
+    from holdfast.rules.base import Finding, Severity
 
 EPILOG = (
     "exit status: 0 nothing wrong; 1 a rule failed or a plan is destructive; "
     "2 bad usage or input; 3 could not see enough to say"
 )
+
+EXTRAS = {
+    "botocore": "aws",
+    "boto3": "aws",
+    "psycopg": "postgres,local",
+    "ministack": "local",
+}  # what a command may find missing, and the extra that brings it
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,6 +45,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130  # whatever was being done can be done again
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        print(f"holdfast: {error.name} is missing: pip install 'holdfast[{EXTRAS[error.name]}]'", file=sys.stderr)
+        return 2
     except BrokenPipeError:
         sys.stderr.close()  # the reader (head, less) has seen enough
         return 0
@@ -66,6 +81,30 @@ def _parser() -> argparse.ArgumentParser:
     _report_options(lint)
     lint.set_defaults(run=_lint)
 
+    audit = commands.add_parser("audit", help="intent, deployed and live side by side", epilog=EPILOG)
+    audit.add_argument("--env", required=True, help="prod, test or all")
+    audit.add_argument(
+        "--code", action="append", default=[], type=Path, metavar="DIR", help="also look for table names in this code"
+    )
+    audit.add_argument(
+        "--fail-on",
+        choices=("critical", "high", "medium", "low", "info"),
+        default="info",
+        help="exit 1 only from this severity on (default: on any failure)",
+    )
+    _account_options(audit)
+    _local_option(audit)
+    _report_options(audit)
+    audit.set_defaults(run=_audit)
+
+    fix = commands.add_parser("fix", help="turn on what is required and off, on live tables", epilog=EPILOG)
+    fix.add_argument("--env", required=True, help="prod, test or all")
+    fix.add_argument("--apply", action="store_true", help="make the calls; without it they are only shown")
+    fix.add_argument("--only", metavar="RULES", help="only what these rules found, such as HF001,HF004")
+    _account_options(fix)
+    _local_option(fix)
+    fix.set_defaults(run=_fix)
+
     waivers = commands.add_parser("waivers", help="the rules that are waived, by whom and until when", epilog=EPILOG)
     waivers.set_defaults(run=_waivers)
 
@@ -74,6 +113,12 @@ def _parser() -> argparse.ArgumentParser:
     explain.set_defaults(run=_explain)
 
     _db_commands(commands.add_parser("db", help="PostgreSQL: migrate, check, retain, restore-check", epilog=EPILOG))
+
+    iam = commands.add_parser("iam", help="the least-privilege policy that a command needs", epilog=EPILOG)
+    iam.add_argument("command", metavar="COMMAND", help="audit or fix")
+    iam.set_defaults(run=_iam)
+
+    _local_commands(commands.add_parser("local", help="the whole estate on this machine, without AWS", epilog=EPILOG))
 
     docs = commands.add_parser("docs", help="write the generated pages", epilog=EPILOG)
     docs.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is out of date")
@@ -113,14 +158,43 @@ def _db_commands(db: argparse.ArgumentParser) -> None:
     psql.add_argument("arguments", nargs="*", metavar="ARGUMENT")
 
 
+def _local_commands(local: argparse.ArgumentParser) -> None:
+    commands = local.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, summary: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=summary, epilog=EPILOG)
+        command.set_defaults(run=_local, step=name)
+        return command
+
+    up = add("up", "start the emulator and deploy every stack into it with the CDK CLI")
+    up.add_argument("--env", default="all", help="prod, test or all (default)")
+    up.add_argument("--port", type=int, default=4566, help="where it listens on 127.0.0.1 (default: 4566; 0: any)")
+    add("status", "where it listens, what is deployed there, and what is recorded only")
+    add("incident", "put it into the documented state of 2026-04-23, in place of what it holds")
+    add("down", "stop the emulator; its state is kept")
+    add("reset", "stop the emulator and forget its state")
+
+
 def _report_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--format", choices=("text", "json", "sarif", "junit"), default="text")
+    command.add_argument("--format", choices=("text", "json", "sarif", "junit", "html"), default="text")
     command.add_argument(
         "--output", type=Path, metavar="FILE", help="write the findings there instead of to the screen"
     )
     command.add_argument("--all", action="store_true", help="also what passed or is exempt")
     command.add_argument("--select", metavar="RULES", help="only these rules, such as HF001,HF004")
     command.add_argument("--ignore", metavar="RULES", help="not these rules")
+
+
+def _account_options(command: argparse.ArgumentParser) -> None:
+    """Which accounts and regions a command looks at; holdfast.live.options.Options takes them."""
+    command.add_argument("--profile", action="append", default=[], help="an AWS profile; again for another account")
+    command.add_argument("--role-arn", metavar="ARN", help="a role to assume, from each profile")
+    command.add_argument("--region", action="append", default=[], help="again for another region")
+    command.add_argument("--endpoint-url", metavar="URL", help="an emulator instead of AWS")
+
+
+def _local_option(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--local", action="store_true", help="look at what `holdfast local` runs, never at AWS")
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -161,6 +235,131 @@ def _lint(args: argparse.Namespace) -> int:
     return _report(args, findings, command="lint", env="all")
 
 
+def _audit(args: argparse.Namespace) -> int:
+    from holdfast.code import mentions
+    from holdfast.report.text import audit_summary
+    from holdfast.rules.base import Severity
+
+    stacks, wanted = _catalog(), _wanted(args)
+    found, accounts, environments = _look(args, stacks, lambda names: tuple(mentions(args.code, names)))
+    findings = [f for f in found.findings if f.rule.id in wanted]
+    for account in accounts:
+        print(f"read account {account.id} in {account.region}", file=sys.stderr)
+    return _report(
+        args,
+        findings,
+        command="audit",
+        env=",".join(e.label for e in environments),
+        audit=found,
+        fail_on=Severity(args.fail_on),
+        summary=audit_summary(findings, found.rows),
+    )
+
+
+def _fix(args: argparse.Namespace) -> int:
+    from datetime import UTC, datetime
+
+    from holdfast.assembly import InputError
+    from holdfast.fix import FIXABLE, plan
+    from holdfast.live.apply import apply
+    from holdfast.rules.base import Outcome
+
+    only = {i.strip().upper() for i in args.only.split(",")} if args.only is not None else set(FIXABLE)
+    if not only or not only <= FIXABLE:
+        raise InputError(f"--only {args.only} is not what a call can repair: known are {', '.join(sorted(FIXABLE))}")
+    stacks = _catalog()
+    found, accounts, environments = _look(args, stacks, lambda _: ())
+    planned = plan(found.findings, stacks, accounts, environments, only=only)
+    for change in planned.changes:
+        print(f"# {change.rule} {change.table}: {change.says}\n{change.command}")
+    for left in planned.left:
+        print(f"not changed: {left.rule} {left.table}: {left.why}", file=sys.stderr)
+    unread = sorted({f.table or f.where for f in found.findings if f.outcome is Outcome.UNKNOWN and f.rule.id in only})
+    for name in unread:
+        print(f"not changed: {name} could not be read whole; see `holdfast audit`", file=sys.stderr)
+    count = f"{len(planned.changes)} call{'' if len(planned.changes) == 1 else 's'}"
+    if not planned.changes:
+        print("Nothing that could be read and that a call could turn on is off.", file=sys.stderr)
+        return 3 if unread else 0
+    if not args.apply:
+        print(f"{count}; nothing was changed: --apply makes them", file=sys.stderr)
+        return 1
+    record = Path(".holdfast", f"fix-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.json")
+    options = _options(args, environments, stacks)
+    try:
+        wrong = apply(planned.changes, options, record, env=args.env, said=lambda line: print(line, file=sys.stderr))
+    except KeyboardInterrupt:
+        print(f"holdfast: stopped; recorded in {record}. Run it again for the rest", file=sys.stderr)
+        return 1
+    for line in wrong:
+        print(f"holdfast: {line}", file=sys.stderr)
+    print(f"{count}, {len(wrong)} failed; recorded in {record}", file=sys.stderr)
+    return 1 if wrong else 3 if unread else 0
+
+
+def _look(
+    args: argparse.Namespace, stacks: tuple[Stack, ...], code: Callable[[set[str]], tuple[Mention, ...]]
+) -> tuple[Audit, list[Account], tuple[Environment, ...]]:
+    """Reads the accounts that were asked for and judges them. Nothing is changed."""
+    from datetime import UTC, datetime
+
+    import stacks as package
+    from holdfast.age import declarations
+    from holdfast.audit import audit
+    from holdfast.catalog import environments_named, placements
+    from holdfast.live.reader import read_all
+    from holdfast.rules import check_waivers
+
+    environments = environments_named(args.env)
+    check_waivers(stacks)
+    declared = {p.fill(t.name) for p in placements(stacks) for t in p.tables}
+    mentions = code(declared)
+    accounts = read_all(_options(args, environments, stacks), names=declared, progress=_progress())
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    folder = Path(str(package.__file__)).parent
+    now = datetime.now(UTC)
+    found = audit(stacks, accounts, environments, now=now, declared=declarations(folder), mentions=mentions)
+    return found, accounts, environments
+
+
+def _options(args: argparse.Namespace, environments: Sequence[Environment], stacks: Sequence[Stack]) -> Options:
+    """Where to look: the regions of the declared stacks, unless told otherwise."""
+    from holdfast.assembly import InputError
+    from holdfast.catalog import placements
+    from holdfast.live.options import Options
+
+    regions = tuple(args.region) or tuple(dict.fromkeys(p.region for p in placements(stacks, environments)))
+    endpoint = args.endpoint_url
+    if args.local:
+        from holdfast.local.deploy import settings
+        from holdfast.local.process import FOREIGN, running
+
+        if args.profile or args.role_arn or endpoint:
+            raise InputError("--local is one place: drop --profile, --role-arn and --endpoint-url")
+        emulator = running()
+        if emulator is None:
+            raise InputError("the emulator does not run: start it with `holdfast local up`")
+        for name in [n for n in os.environ if n.upper().startswith(FOREIGN)]:
+            del os.environ[name]
+        os.environ |= settings(emulator, regions[0])
+        endpoint = emulator.endpoint
+    return Options(profiles=tuple(args.profile), role_arn=args.role_arn, regions=regions, endpoint_url=endpoint)
+
+
+def _progress() -> Callable[[int, int], None] | None:
+    """A line that counts calls, on a terminal only."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(done: int, total: int) -> None:
+        if done % 10 == 0 or done == total:
+            width = 30 * done // max(total, 1)
+            print(f"\r\033[K[{'#' * width:30}] {done}/{total} calls", end="", file=sys.stderr, flush=True)
+
+    return show
+
+
 def _waivers(_: argparse.Namespace) -> int:
     from holdfast.rules import check_waivers
     from holdfast.text import columns
@@ -187,13 +386,33 @@ def _explain(args: argparse.Namespace) -> int:
 
 
 def _db(args: argparse.Namespace) -> int:
-    from holdfast.assembly import InputError
+    from holdfast.postgres import commands
 
-    try:
-        from holdfast.postgres import commands
-    except ModuleNotFoundError as error:
-        raise InputError(f"holdfast db needs {error.name}: pip install 'holdfast[postgres,local]'") from None
     return commands.run(args)
+
+
+def _iam(args: argparse.Namespace) -> int:
+    import json
+
+    from holdfast.assembly import InputError
+    from holdfast.iam import policy
+    from holdfast.live.calls import READ
+
+    if args.command not in ("audit", "fix"):
+        raise InputError(f"{args.command} asks nothing of AWS, or is no command: known are audit, fix")
+    needed = READ
+    if args.command == "fix":
+        from holdfast.live.apply import FIX
+
+        needed = (*READ, *FIX)
+    print(json.dumps(policy(needed), indent=2))
+    return 0
+
+
+def _local(args: argparse.Namespace) -> int:
+    from holdfast.local import commands
+
+    return commands.run(args, _catalog() if args.step == "up" else ())
 
 
 def _docs(args: argparse.Namespace) -> int:
@@ -236,13 +455,23 @@ def _known(ids: Sequence[str]) -> None:
             raise InputError(f"unknown rule {rule!r}: known are {', '.join(BY_ID)}")
 
 
-def _report(args: argparse.Namespace, findings: Sequence[Finding], *, command: str, env: str) -> int:
+def _report(
+    args: argparse.Namespace,
+    findings: Sequence[Finding],
+    *,
+    command: str,
+    env: str,
+    audit: Audit | None = None,
+    fail_on: Severity | None = None,
+    summary: str | None = None,
+) -> int:
     from holdfast.assembly import InputError
     from holdfast.report import exit_code, render
-    from holdfast.report.text import summary
+    from holdfast.report.text import summary as counted
+    from holdfast.rules.base import Severity
 
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and args.output is None
-    text = render(args.format, findings, command=command, env=env, everything=args.all, colour=colour)
+    text = render(args.format, findings, command=command, env=env, everything=args.all, colour=colour, audit=audit)
     if args.output:
         try:
             args.output.write_text(text + "\n")
@@ -250,8 +479,8 @@ def _report(args: argparse.Namespace, findings: Sequence[Finding], *, command: s
             raise InputError(f"{args.output} cannot be written ({error.strerror}): give another --output") from None
     elif text:
         print(text)
-    print(summary(findings), file=sys.stderr)
-    return exit_code(findings)
+    print(summary or counted(findings), file=sys.stderr)
+    return exit_code(findings, fail_on or Severity.INFO)
 
 
 if __name__ == "__main__":

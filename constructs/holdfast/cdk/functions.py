@@ -224,7 +224,7 @@ def contents(schema: str) -> Iterator[tuple[str, Path]]:
     package = Path(str(holdfast.__file__)).parent
     for path in sorted(package.rglob("*.py")):
         inside = path.relative_to(package)
-        if inside.parts[0] != "cdk":
+        if inside.parts[0] not in ("cdk", "local"):
             yield f"holdfast/{inside.as_posix()}", path
     folder = stacks.parent / "schemas" / schema
     if not folder.is_dir():

@@ -1,1 +1,1 @@
-"""AWS itself. Only this package imports boto3."""
+"""The live account: the only place that imports boto3."""

@@ -62,6 +62,10 @@ def render(findings: Sequence[Finding]) -> str:
 def _result(f: Finding, rule: int) -> dict[str, Any]:
     about = f"{f.stack}/{f.table}" if f.table else f"{f.stack}/{f.where}"
     identity = f"{f.rule.id}:{f.environment}:{about}"
+    if f.rule.id.startswith("HF6"):  # an account may show several of one rule on one table: indexes, functions, facts
+        identity += f":{f.where}"
+    # What is live has no file; its declaration has, and a reviewer can go there.
+    file, _, line = (f.declared or "").rpartition(":")
     return {
         "ruleId": f.rule.id,
         "ruleIndex": rule,
@@ -71,8 +75,8 @@ def _result(f: Finding, rule: int) -> dict[str, Any]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": f.where.partition("#")[0]},
-                    "region": {"startLine": 1},
+                    "artifactLocation": {"uri": file or f.where.partition("#")[0]},
+                    "region": {"startLine": int(line) if file else 1},
                 },
                 "logicalLocations": [
                     {"name": f.table or f.where, "fullyQualifiedName": about, "kind": "resource"},

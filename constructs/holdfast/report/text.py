@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from holdfast.audit import Row
+from holdfast.model import Guard
 from holdfast.rules.base import Finding, Outcome, Severity
+from holdfast.text import columns
 
 ORDER = {severity: n for n, severity in enumerate(Severity)}
 WORDS = {Outcome.FAIL: "FAIL", Outcome.UNKNOWN: "????", Outcome.PASS: "ok", Outcome.EXEMPT: "--"}
+GUARDS = {
+    Guard.DELETION_PROTECTION: "deletion protection",
+    Guard.RETAIN: "retained",
+    Guard.PITR: "recovery",
+    Guard.TTL: "expiry",
+    Guard.CUSTOMER_KEY: "own key",
+    Guard.TAGS: "tags",
+    Guard.ALARMS: "alarms",
+}
 COLOURS = {Outcome.FAIL: "31", Outcome.UNKNOWN: "33", Outcome.PASS: "32", Outcome.EXEMPT: "2"}
 
 
@@ -35,4 +47,70 @@ def summary(findings: Sequence[Finding]) -> str:
         f"{tables} tables and stores, {stacks} stacks: "
         f"{counts[Outcome.FAIL]} failed, {counts[Outcome.UNKNOWN]} unknown, "
         f"{counts[Outcome.PASS]} passed, {counts[Outcome.EXEMPT]} exempt"
+    )
+
+
+# An audit: what is wrong with one table stands together, with its three columns.
+
+
+def render_audit(findings: Sequence[Finding], rows: Sequence[Row], *, colour: bool) -> str:
+    by_table = {(r.environment, r.table): r for r in rows}
+    blocks = [_block(about, group, by_table, colour) for about, group in grouped(findings)]
+    return "\n\n".join("\n".join(block) for block in blocks)
+
+
+def grouped(findings: Sequence[Finding]) -> list[tuple[tuple[str | None, str], list[Finding]]]:
+    """Findings by environment and what they are about; the worst group first, and in it the worst finding."""
+    groups: dict[tuple[str | None, str], list[Finding]] = {}
+    for f in sorted(findings, key=rank):
+        groups.setdefault((f.environment, f.table or f.stack), []).append(f)
+    return sorted(groups.items(), key=lambda g: (rank(g[1][0]), -len(g[1])))
+
+
+def rank(f: Finding) -> tuple[int, int, str]:
+    return list(WORDS).index(f.outcome), ORDER[f.rule.severity], f.rule.id
+
+
+def apart(row: Row) -> dict[Guard, tuple[str, str, str]]:
+    """The guards of a table that the policy asks for and that are not on everywhere."""
+    return {g: cells for g, cells in row.guards.items() if not set(cells) <= {"on", "-"}}
+
+
+def _block(
+    about: tuple[str | None, str],
+    findings: Sequence[Finding],
+    rows: dict[tuple[str, str], Row],
+    colour: bool,
+) -> Iterator[str]:
+    env, name = about
+    first = findings[0]
+    where = [p for p in (first.stack if first.table else "", env, first.declared) if p]
+    title = f"{name}  ({', '.join(where)})" if where else name
+    yield f"\033[1m{title}\033[0m" if colour else title
+    row = rows.get((env or "", name))
+    if row and (gaps := apart(row)):
+        cells = [["", "intent", "deployed", "live"], *([GUARDS[g], *c] for g, c in gaps.items())]
+        header, _, *body = columns(cells).splitlines()
+        yield from (f"  {line}" for line in (header, *body))
+    said = ""
+    for f in findings:
+        word = f"{WORDS[f.outcome]:4}"
+        word = f"\033[{COLOURS[f.outcome]}m{word}\033[0m" if colour else word
+        yield f"  {word}  {f.rule.id}  {f.rule.severity.value:8}  {f.detail or f.rule.title}"
+        if f.gap and (how := f"{f.gap.says}; {f.gap.age}") != said:
+            yield f"        {how}"
+            said = how
+        if f.outcome in (Outcome.FAIL, Outcome.UNKNOWN):
+            yield f"        fix: {f.fix}"
+
+
+def audit_summary(findings: Sequence[Finding], rows: Sequence[Row]) -> str:
+    failed = [f for f in findings if f.outcome is Outcome.FAIL]
+    worst = ", ".join(f"{n} {s.value}" for s in Severity if (n := sum(f.rule.severity is s for f in failed)))
+    counts = {o: sum(f.outcome is o for f in findings) for o in Outcome}
+    gaps = sum(bool(apart(r)) for r in rows)
+    failed_as = f"{len(failed)} failed ({worst})" if failed else "0 failed"
+    return (
+        f"{len(rows)} declared tables, {gaps} with a gap: {failed_as}, "
+        f"{counts[Outcome.UNKNOWN]} unknown, {counts[Outcome.PASS]} passed, {counts[Outcome.EXEMPT]} exempt"
     )

@@ -10,7 +10,7 @@ from holdfast.catalog import Placed, placements
 from holdfast.intrinsics import Unknown
 from holdfast.model import Data, DeclarationError, Durable, Environment, Stack, Table, Tier, Waiver
 from holdfast.observed import GLOBAL_TABLE, Observed, ObservedKey
-from holdfast.rules import estate, protection, resources, schema, shape, stores
+from holdfast.rules import estate, live, protection, resources, schema, shape, stores
 from holdfast.rules.base import EXEMPT, Finding, Outcome, Rule, Source, Subject, Verdict, fail, guarded, unknown
 from holdfast.rules.store_checks import StoreSubject, find, identified, no_ranges, strangers
 from holdfast.rules.waivers import waived
@@ -20,7 +20,15 @@ from holdfast.template import StackSeen, observe, observe_key
 TABLE_RULES: tuple[Rule, ...] = (*protection.RULES, *shape.RULES, estate.ALARMS, estate.SOUNDING, estate.THRESHOLDS)
 RULES: tuple[Rule, ...] = tuple(
     sorted(
-        (*protection.RULES, *shape.RULES, *estate.RULES, *resources.RULES, *schema.RULES, *stores.RULES),
+        (
+            *protection.RULES,
+            *shape.RULES,
+            *estate.RULES,
+            *resources.RULES,
+            *schema.RULES,
+            *stores.RULES,
+            *live.RULES,
+        ),
         key=lambda r: r.id,
     )
 )
@@ -38,10 +46,19 @@ def judge(
 ) -> list[Finding]:
     """Every verdict about every declared table of ``environments`` and about everything else that ``seen`` shows."""
     places = placements(stacks, environments)
-    source = next((s.source for s in seen), Source.TEMPLATE)
-    findings = [f if f.source is source else replace(f, source=source) for f in _judge(places, seen)]
+    return excused(verdicts(places, seen), places, today)
+
+
+def excused(findings: Iterable[Finding], places: Sequence[Placed], today: date) -> list[Finding]:
+    """``findings``, exempt where a waiver of the table or store holds."""
     waivers = {p.fill(t.name): t.waivers for p in places for t in (*p.tables, *p.stores) if t.waivers}
     return [waived(f, waivers.get(f.table or "", ()), today) for f in findings]
+
+
+def verdicts(places: Sequence[Placed], seen: Sequence[StackSeen]) -> list[Finding]:
+    """What the rules say of templates, before any waiver."""
+    source = next((s.source for s in seen), Source.TEMPLATE)
+    return [f if f.source is source else replace(f, source=source) for f in _judge(places, seen)]
 
 
 def _judge(places: Sequence[Placed], seen: Sequence[StackSeen]) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from holdfast.catalog import Placed
+from holdfast.gap import Gap
 from holdfast.model import Guard, Table
 from holdfast.observed import Observed, Source
 
@@ -92,3 +93,5 @@ class Finding:
     where: str
     fix: str
     untouchable: bool = False  # about personal durable data in prod
+    gap: Gap | None = None  # where intent, deployed and live part, in an audit
+    declared: str | None = None  # file and line of the declaration, where an audit knows it

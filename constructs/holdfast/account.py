@@ -1,0 +1,93 @@
+"""One account and region as it was read: tables, stacks and what names them. The reader fills it, rules judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+
+from holdfast.intrinsics import Unknown
+from holdfast.observed import Observed
+from holdfast.template import StackSeen
+
+# DeletionPolicy and UpdateReplacePolicy of a live table or key: the template that was deployed says, not the API.
+ONLY_IN_TEMPLATES = Unknown("the API does not show it, only the deployed template does")
+
+
+class Part(Enum):
+    """The parts of an account that are read one by one; what could not be read leaves a hole in its part only."""
+
+    TABLES = "tables"
+    KEYS = "keys"
+    STACKS = "stacks"
+    DELETED = "deleted stacks"
+    ALARMS = "alarms"
+    READS = "index reads"
+    MENTIONS = "mentions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """A call that was refused or failed: what could not be read, why, and the missing IAM action, if it is that."""
+
+    what: str
+    reason: str
+    action: str | None = None
+    part: Part = Part.TABLES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexUse:
+    """What an index holds and how often it was read."""
+
+    items: int | Unknown
+    size: int | Unknown
+    reads: float | Unknown  # consumed read units of the last 30 days
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSeen:
+    """A live table: what rules see of it, and what only a live table has."""
+
+    observed: Observed
+    arn: str
+    status: str | Unknown
+    created: datetime | Unknown
+    items: int | Unknown
+    size: int | Unknown
+    indexes: Mapping[str, IndexUse] | Unknown = field(default_factory=dict)
+    stack: str | Unknown | None = None  # which stack says that it made the table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackLive:
+    """A deployed stack: its template and when it last changed."""
+
+    seen: StackSeen | Unknown  # the template may be unreadable, or YAML
+    status: str
+    created: datetime
+    updated: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mention:
+    """Something that runs and names a table: an environment variable, an event source, a policy, a line of code."""
+
+    where: str  # such as function orders-api, variable TABLE
+    kind: str  # variable, event source, policy, code
+    table: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What was read of one account and region. Unknown lists are Unknown, never empty."""
+
+    id: str
+    region: str
+    tables: Mapping[str, TableSeen] | Unknown
+    stacks: Mapping[str, StackLive] | Unknown
+    deleted: Mapping[str, datetime] | Unknown = field(default_factory=dict)  # stacks that CloudFormation still lists
+    mentions: tuple[Mention, ...] | Unknown = ()  # what was found; unreadable says where nobody could look
+    unreadable: tuple[Unreadable, ...] = ()
+    read_at: datetime | None = None

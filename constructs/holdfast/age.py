@@ -1,0 +1,102 @@
+"""When an intent was set: git blame of the lines of a declaration. The only place that runs git."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from holdfast.gap import Commit
+
+UNCOMMITTED = "0" * 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """Where a table is declared, and which commit last changed each fact about it."""
+
+    where: str  # file and line
+    commits: Mapping[str, Commit] = field(default_factory=dict)
+
+    def set_by(self, *facts: str) -> Commit | None:
+        """The newest commit among these facts: from then on the intent is what it is now."""
+        found = [self.commits[f] for f in facts if f in self.commits]
+        return max(found, key=lambda c: c.when, default=None)
+
+
+def declarations(folder: Path) -> dict[str, Declaration]:
+    """The declaration of every table in the modules of ``folder``, by its declared name; dated where git knows it."""
+    found = {}
+    for path in sorted(folder.rglob("*.py")):
+        tables = dict(_tables(path))
+        lines = _blame(path) if tables else {}
+        for name, (line, facts) in tables.items():
+            commits = {f: c for f, span in facts.items() if (c := _newest(lines, span))}
+            found[name] = Declaration(where=f"{folder.name}/{path.relative_to(folder)}:{line}", commits=commits)
+    return found
+
+
+def _tables(path: Path) -> Iterator[tuple[str, tuple[int, dict[str, range]]]]:
+    """(declared name, (line, lines of each fact)) of every ``Table(…)`` in a module."""
+    tree = ast.parse(path.read_text())
+    constants = {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or getattr(node.func, "id", getattr(node.func, "attr", "")) != "Table":
+            continue
+        facts = {k.arg: k for k in node.keywords if k.arg}
+        value = facts["name"].value if "name" in facts else None
+        name = constants.get(value.id) if isinstance(value, ast.Name) else getattr(value, "value", None)
+        if isinstance(name, str):
+            yield name, (node.lineno, {f: range(k.lineno, (k.end_lineno or k.lineno) + 1) for f, k in facts.items()})
+
+
+def _newest(lines: Mapping[int, Commit | None], span: range) -> Commit | None:
+    """The newest commit of these lines; none where one of them is not committed, or not known to git."""
+    commits = [lines.get(n) for n in span]
+    known = [c for c in commits if c]
+    return max(known, key=lambda c: c.when) if len(known) == len(commits) else None
+
+
+def _blame(path: Path) -> dict[int, Commit | None]:
+    """The commit of every line of a file; nothing where there is no git or no repository."""
+    shallow = _git(path.parent, "rev-parse", "--is-shallow-repository").strip() == "true"
+    commits: dict[str, Commit | None] = {UNCOMMITTED: None}
+    lines: dict[int, Commit | None] = {}
+    sha, number = "", 0
+    for line in _git(path.parent, "blame", "--porcelain", "-w", "--", path.name).splitlines():
+        word, _, rest = line.partition(" ")
+        if line.startswith("\t"):
+            lines[number] = commits.get(sha)
+        elif len(word) == 40 and rest[:1].isdigit():
+            sha, number = word, int(rest.split()[1])
+        elif word == "committer-time" and sha != UNCOMMITTED:
+            commits[sha] = Commit(sha, datetime.fromtimestamp(int(rest), UTC))
+        elif word == "boundary" and shallow:
+            commits[sha] = None  # the history is cut off here: the line may be older
+    return lines
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    """What git prints. Inside a hook its own variables would point it elsewhere, so they are dropped."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            env={k: v for k, v in os.environ.items() if not k.startswith("GIT_")} | {"LC_ALL": "C"},
+        )
+    except OSError:
+        return ""
+    return done.stdout if done.returncode == 0 else ""

@@ -1,0 +1,605 @@
+"""The audit: intent, deployed template and live table side by side, by the rules of the template side. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+
+from holdfast.account import Account, Mention, StackLive, TableSeen
+from holdfast.age import Declaration
+from holdfast.catalog import Placed, placements
+from holdfast.gap import Gap
+from holdfast.intrinsics import Unknown
+from holdfast.model import DeclarationError, Environment, Governance, Guard, Stack, Table
+from holdfast.observed import Source
+from holdfast.rules import TABLE_RULES, checked, excused, finding, live, verdicts
+from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Subject, Verdict, fail, unknown
+from holdfast.template import StackSeen, observe
+
+# What no API shows: the deployed template alone says. The key policy names the account in words of a template.
+ONLY_DEPLOYED = frozenset({"HF002", "HF003", "HF012", "HF014"})
+# The rule that stands for each guard in the three columns.
+COLUMNS = {
+    Guard.DELETION_PROTECTION: "HF001",
+    Guard.RETAIN: "HF002",
+    Guard.PITR: "HF004",
+    Guard.TTL: "HF006",
+    Guard.CUSTOMER_KEY: "HF007",
+    Guard.TAGS: "HF010",
+    Guard.ALARMS: "HF205",
+}
+# The facts of a declaration from which each rule's demand follows; the others follow from the table being declared.
+FACTS = {
+    **dict.fromkeys(("HF001", "HF002", "HF003", "HF004", "HF005", "HF205", "HF208", "HF209"), ("lifetime", "floor")),
+    "HF006": ("lifetime",),
+    **dict.fromkeys(("HF007", "HF008", "HF009", "HF012", "HF014", "HF015"), ("data",)),
+    **dict.fromkeys(("HF010", "HF011"), ("name", "lifetime", "data")),
+    "HF102": ("key",),
+    **dict.fromkeys(("HF103", "HF104", "HF105", "HF106"), ("indexes",)),
+    "HF108": ("stream",),
+}
+NEVER_DEPLOYED = "intended, never deployed"
+UNSEEN = "-"  # no API shows it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One declared table: per guard what the policy asks, what CloudFormation last deployed and what is live."""
+
+    table: str
+    stack: str
+    environment: str
+    region: str
+    account: str | None  # where it was looked for
+    state: str
+    items: int | None
+    size: int | None
+    guards: Mapping[Guard, tuple[str, str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """Every verdict, and the three columns of every declared table, as they were at one moment."""
+
+    findings: list[Finding]
+    rows: list[Row]
+    at: datetime
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the accounts show of one declared table."""
+
+    placed: Placed
+    table: Table
+    account: Account | None  # where it is live, or would be
+    live: TableSeen | Unknown | None  # None: not there
+    stack: StackLive | Unknown | None  # None: not deployed
+    deployed: Mapping[str, Verdict] | Unknown | None  # by rule; None: in no stack
+
+    @cached_property
+    def name(self) -> str:
+        return self.placed.fill(self.table.name)
+
+    @cached_property
+    def columns(self) -> Mapping[str, tuple[Verdict | str, Verdict | str]]:
+        """What each rule says of the deployed template and of the live table."""
+        return {rule.id: _columns(self, rule) for rule in TABLE_RULES}
+
+    @property
+    def updated(self) -> datetime | None:
+        return (self.stack.updated or self.stack.created) if isinstance(self.stack, StackLive) else None
+
+    @property
+    def where(self) -> str:
+        return self.live.arn if isinstance(self.live, TableSeen) else f"{self.placed.region}/{self.name}"
+
+
+def audit(
+    stacks: Iterable[Stack],
+    accounts: Sequence[Account],
+    environments: Iterable[Environment],
+    *,
+    now: datetime,
+    declared: Mapping[str, Declaration] | None = None,
+    mentions: Sequence[Mention] = (),
+) -> Audit:
+    """Every verdict about ``environments`` in ``accounts``; ``mentions`` are lines of code that name tables."""
+    stacks, declared = tuple(stacks), declared or {}
+    regions = {a.region for a in accounts}
+    every = [p for p in placements(stacks) if p.region in regions]
+    wanted = tuple(environments)
+    places = [_corrected(p, accounts) for p in every if p.env in wanted]
+    deployed = _deployed(places, accounts)
+    judged: dict[tuple[str | None, str | None], dict[str, Verdict]] = {}
+    for f in deployed:
+        judged.setdefault((f.environment, f.table), {})[f.rule.id] = Verdict(f.outcome, f.detail)
+    seen = [_see(p, t, accounts, judged.get((p.env.label, p.fill(t.name)), {})) for p in places for t in p.tables]
+    by_name = {(s.placed.env, s.name): s for s in seen}
+    findings = [f for s in seen for f in _table(s, by_name, now, declared)]
+    findings += [f for p in places for f in _assumptions(p, stacks, accounts)]
+    findings += [_dated(f, accounts, now) for f in deployed if f.table is None or f.rule.id not in SAID_ELSEWHERE]
+    findings += [_stack(p, accounts) for p in places]
+    findings += _strangers(every, accounts)
+    findings += _mentions(every, accounts, mentions)
+    findings += _twins(every, accounts) if len({p.env for p in places}) > 1 else []
+    findings += _unreadable(accounts)
+    at = {p.fill(t.name): declared[t.name].where for p in places for t in p.tables if t.name in declared}
+    findings = [replace(f, declared=at[f.table]) if f.table in at else f for f in findings]
+    return Audit(findings=excused(findings, places, now.date()), rows=[_row(s) for s in seen], at=now)
+
+
+# Findings of the template side that are said of the live table, or that an account shows better.
+SAID_ELSEWHERE = frozenset({*(r.id for r in TABLE_RULES), "HF201", "HF202", "HF207"})
+
+
+def _corrected(placed: Placed, accounts: Sequence[Account]) -> Placed:
+    """``placed`` with what live tables say of facts that were only assumed; those have a rule of their own."""
+    tables = []
+    for table in placed.stack.tables:
+        _, found = _find(accounts, placed.region, placed.fill(table.name))
+        seen = isinstance(found, TableSeen) and table in placed.tables
+        tables.append(live.corrected(placed, table, found.observed) if seen else table)  # type: ignore[union-attr]
+    try:
+        return Placed(replace(placed.stack, tables=tuple(tables)), placed.env)
+    except DeclarationError:
+        return placed  # an access pattern wants what was assumed: then every rule may say so
+
+
+def _deployed(places: Sequence[Placed], accounts: Sequence[Account]) -> list[Finding]:
+    """What the rules say of the templates that CloudFormation holds."""
+    ids = {(p.region, p.name): p.id for p in places}
+    templates = [replace(s, id=ids.get((a.region, s.name or s.id), s.id)) for a, s in _templates(accounts)]
+    return verdicts(places, templates)
+
+
+def _templates(accounts: Sequence[Account]) -> Iterator[tuple[Account, StackSeen]]:
+    for account in accounts:
+        if not isinstance(account.stacks, Unknown):
+            for stack in account.stacks.values():
+                if not isinstance(stack.seen, Unknown):
+                    yield account, stack.seen
+
+
+def _stack_of(region: str, name: str, accounts: Sequence[Account]) -> StackLive | Unknown | None:
+    """A stack by its name; None where CloudFormation has none, Unknown where nobody can say."""
+    unread: Unknown | None = None
+    for account in accounts:
+        if account.region == region:
+            if isinstance(account.stacks, Unknown):
+                unread = account.stacks
+            elif name in account.stacks:
+                return account.stacks[name]
+    return unread
+
+
+def _stack(placed: Placed, accounts: Sequence[Account]) -> Finding:
+    """Whether a stack is there at all; where it has tables, these say so."""
+    stack = _stack_of(placed.region, placed.name, accounts)
+    if isinstance(stack, Unknown):
+        verdict = unknown(f"stacks of {placed.region} could not be read: {stack.reason}")
+    elif stack is not None:
+        verdict = PASS
+    elif placed.tables or placed.env in placed.stack.undeployed:
+        verdict = EXEMPT
+    else:
+        verdict = fail("intended, never deployed: there is no such stack")
+    return finding(live.UNDEPLOYED, verdict, placed, None, f"{placed.region}/{placed.name}", Source.DEPLOYED)
+
+
+def _dated(found: Finding, accounts: Sequence[Account], now: datetime) -> Finding:
+    """What the template of a stack lacks, with the time since the stack could have got it."""
+    stacks = (a.stacks.get(found.stack) for a in accounts if not isinstance(a.stacks, Unknown))
+    stack = next((s for s in stacks if s is not None), None)
+    if found.outcome is not Outcome.FAIL or stack is None:
+        return found
+    updated = stack.updated or stack.created
+    says = "intended, not in the deployed stack"
+    gap = Gap(intent="as declared", deployed="off", live=UNSEEN, says=says, now=now, updated=updated)
+    return replace(found, gap=gap)
+
+
+def _find(accounts: Sequence[Account], region: str, name: str) -> tuple[Account | None, TableSeen | Unknown | None]:
+    """A table by its name: where it is, or why nobody can say."""
+    unread: tuple[Account | None, Unknown | None] = (None, None)
+    for account in accounts:
+        if account.region == region:
+            if isinstance(account.tables, Unknown):
+                unread = (account, account.tables)
+            elif name in account.tables:
+                return account, account.tables[name]
+            elif unread[0] is None:
+                unread = (account, None)
+    return unread
+
+
+def _see(placed: Placed, table: Table, accounts: Sequence[Account], judged: Mapping[str, Verdict]) -> _Seen:
+    name = placed.fill(table.name)
+    account, found = _find(accounts, placed.region, name)
+    stack = _stack_of(placed.region, placed.name, accounts)
+    verdict: Mapping[str, Verdict] | Unknown | None
+    if isinstance(stack, Unknown):
+        verdict = stack
+    elif stack is not None and isinstance(stack.seen, Unknown):
+        verdict = stack.seen
+    else:
+        verdict = judged
+        if (absent := verdict.get("HF201")) is not None:
+            verdict = Unknown(absent.detail) if absent.outcome is Outcome.UNKNOWN else None
+    return _Seen(placed, table, account, found, stack, verdict)
+
+
+# One table
+
+
+def _table(
+    s: _Seen,
+    by_name: Mapping[tuple[Environment, str], _Seen],
+    now: datetime,
+    declared: Mapping[str, Declaration],
+) -> Iterator[Finding]:
+    yield _finding(s, live.ABSENT, _absent(s))
+    for rule in TABLE_RULES:
+        yield _merged(s, rule, now, declared)
+    if not isinstance(s.live, TableSeen):
+        return
+    yield _finding(s, live.BEHIND, _behind(s), source=Source.DEPLOYED)
+    if not (Guard.RETAIN in s.placed.required(s.table) and s.deployed is None):
+        yield _finding(s, live.STACKLESS, fail(_stackless(s)) if s.deployed is None else PASS)
+    yield _finding(s, live.RETIRING, live.retiring(s.placed, s.table, s.live))
+    new = by_name.get((s.placed.env, s.placed.fill(s.table.state.replaced_by or "")))
+    yield _finding(s, live.SUPERSEDED, live.superseded(s.placed, s.table, s.live, new.live if new else None))
+    days = None if isinstance(s.live.created, Unknown) else (now - s.live.created).days
+    if isinstance(s.live.indexes, Unknown):
+        yield _finding(s, live.INDEX, unknown(f"indexes cannot be read: {s.live.indexes.reason}"))
+        return
+    for name, use in s.live.indexes.items():
+        verdict = live.index_value(name, use, s.live, of=len(s.live.indexes), days_old=days)
+        yield replace(_finding(s, live.INDEX, verdict), where=f"{s.live.arn}/index/{name}")
+
+
+def _absent(s: _Seen) -> Verdict:
+    if isinstance(s.live, Unknown):
+        return unknown(f"tables of {s.placed.region} could not be read: {s.live.reason}")
+    if isinstance(s.live, TableSeen):
+        return fail("it is being deleted") if s.live.status == "DELETING" else PASS
+    if s.placed.env in s.placed.stack.undeployed and s.stack is None:
+        return Verdict(Outcome.EXEMPT, f"{s.placed.name} is declared as not deployed in {s.placed.env.label} yet")
+    if isinstance(s.deployed, Unknown):
+        return fail(f"it is not live; what is deployed cannot be read: {s.deployed.reason}")
+    if s.deployed is not None:
+        return fail(f"intended and deployed in {s.placed.name}, but not live: somebody deleted it")
+    if s.stack is None:
+        return fail(f"intended, never deployed: there is no stack {s.placed.name}")
+    return fail(f"intended, never deployed: {s.placed.name} was last updated without it")
+
+
+def _merged(s: _Seen, rule: Rule, now: datetime, declared: Mapping[str, Declaration]) -> Finding:
+    """One rule, one table, one finding: the live table decides, the deployed template says how it came about."""
+    then, there = s.columns[rule.id]
+    verdict, says = _merge(s, rule, then, there)
+    source = Source.DEPLOYED if rule.id in ONLY_DEPLOYED else Source.LIVE
+    found = _finding(s, rule, verdict, source=source)
+    if verdict.outcome is not Outcome.FAIL or not says:
+        return found
+    at = declared.get(s.table.name)
+    gap = Gap(
+        intent="on" if rule.id in COLUMNS.values() else "as declared",
+        deployed=_word(then),
+        live=_word(there),
+        says=says,
+        now=now,
+        commit=at.set_by(*FACTS.get(rule.id, ("name",))) if at else None,
+        updated=s.updated,
+    )
+    return replace(found, gap=gap, fix=_cure(s, rule, found.fix, gap))
+
+
+def _cure(s: _Seen, rule: Rule, fix: str, gap: Gap) -> str:
+    """What to do about a gap: the call that closes it now, and the deploy or import that keeps it closed."""
+    command = fix.partition("On the live table: ")[2]
+    if rule.id in ("HF007", "HF010"):  # their calls need an ARN, a key or values, which `fix` fills in
+        command = f"holdfast fix --env {s.placed.env.label} --only {rule.id} --apply"
+    if s.deployed is None:
+        if command and rule.id != "HF007":  # its key comes with the stack
+            return command
+        enters = live.STACKLESS.fix.format(stack=s.placed.id, table=s.name)
+        return (
+            enters if rule.id == "HF002" else f"Import it with `cdk import {s.placed.id}`; the next deploy brings this"
+        )
+    if gap.says != NEVER_DEPLOYED:
+        return command or fix
+    deploy = f"`cdk deploy {s.placed.id}`"
+    return f"{command}; then {deploy}, so that the template says so, too" if command else f"Deploy: {deploy}"
+
+
+def _columns(s: _Seen, rule: Rule) -> tuple[Verdict | str, Verdict | str]:
+    """What a rule says of the deployed template and of the live table; a word where there is nothing to judge."""
+    then: Verdict | str
+    match s.deployed:
+        case None:
+            then = "in no stack"
+        case Unknown(reason=reason):
+            then = unknown(f"what is deployed cannot be read: {reason}")
+        case found:
+            then = found.get(rule.id, EXEMPT)
+    if rule.id in ONLY_DEPLOYED:
+        return then, UNSEEN
+    match s.live:
+        case None:
+            return then, "not live"
+        case Unknown(reason=reason):
+            return then, unknown(reason)
+        case table:
+            subject = Subject(s.placed, s.table, s.placed.required(s.table), table.observed)
+            return then, checked(rule, subject)
+
+
+def _merge(s: _Seen, rule: Rule, then: Verdict | str, there: Verdict | str) -> tuple[Verdict, str]:
+    """The verdict, and where it is a failure, how intent, deployed and live part."""
+    if s.live is None or (isinstance(s.live, Unknown) and isinstance(there, Verdict)):
+        return EXEMPT, ""  # that it is not there, or cannot be read, is one finding and not twenty
+    if isinstance(there, str):  # only templates say
+        if isinstance(then, Verdict):
+            return then, NEVER_DEPLOYED if then.outcome is Outcome.FAIL else ""
+        if not _keeps(s, rule) or isinstance(s.live, Unknown):
+            return EXEMPT, ""
+        return fail(f"it is in no stack, so no template keeps it: {_stackless(s)}"), "intended, in no stack"
+    if there.outcome is not Outcome.FAIL or (rule.id in ("HF208", "HF209") and _unwatched(s)):
+        return (there if there.outcome is not Outcome.FAIL else EXEMPT), ""
+    if isinstance(then, str):
+        return there, "intended, in no stack"
+    match then.outcome:
+        case Outcome.FAIL:
+            return there, NEVER_DEPLOYED
+        case Outcome.UNKNOWN:
+            return there, "intended, not live; what is deployed cannot be read"
+        case _:
+            return there, "intended and deployed, not live: somebody changed it by hand"
+
+
+def _unwatched(s: _Seen) -> bool:
+    """Whether alarms are missing: that is one finding, and how the missing ones are set up is none."""
+    _, there = s.columns["HF205"]
+    return isinstance(there, Verdict) and there.outcome is Outcome.FAIL
+
+
+def _keeps(s: _Seen, rule: Rule) -> bool:
+    """Whether this is the one finding that says that a table which must be kept is in no stack."""
+    return s.deployed is None and rule.id == "HF002" and Guard.RETAIN in s.placed.required(s.table)
+
+
+def _stackless(s: _Seen) -> str:
+    """Why a live table is in no stack, as far as CloudFormation and the declaration know."""
+    made_by = s.live.stack if isinstance(s.live, TableSeen) and isinstance(s.live.stack, str) else None
+    deleted = s.account.deleted if s.account and not isinstance(s.account.deleted, Unknown) else {}
+    if made_by and made_by in deleted:
+        return f"{made_by} was deleted on {deleted[made_by]:%Y-%m-%d} and left it behind"
+    if made_by and made_by != s.placed.name:
+        return f"it says that {made_by} made it, which has not got it"
+    return live.governed(s.table.state.governance)
+
+
+def _behind(s: _Seen) -> Verdict:
+    """Whether the template lags behind a table that is as intended."""
+    if s.deployed is None:
+        return EXEMPT
+    if isinstance(s.deployed, Unknown):
+        return unknown(f"what is deployed cannot be read: {s.deployed.reason}")
+    lags, unread = [], []
+    for rule in TABLE_RULES:
+        then, there = s.columns[rule.id]
+        if isinstance(then, str) or isinstance(there, str) or there.outcome in (Outcome.FAIL, Outcome.UNKNOWN):
+            continue
+        if then.outcome is Outcome.FAIL:
+            lags.append(then.detail)
+        elif then.outcome is Outcome.UNKNOWN:
+            unread.append(then.detail)
+    if lags:
+        return fail(f"live as intended, but in the deployed template {'; '.join(lags)}")
+    return unknown("; ".join(unread)) if unread else PASS
+
+
+def _word(verdict: Verdict | str) -> str:
+    if isinstance(verdict, str):
+        return verdict
+    return {Outcome.PASS: "on", Outcome.FAIL: "off", Outcome.UNKNOWN: "unknown", Outcome.EXEMPT: "-"}[verdict.outcome]
+
+
+def _row(s: _Seen) -> Row:
+    required = s.placed.required(s.table)
+    cells = {}
+    for guard, rule in COLUMNS.items():
+        asked = guard in required
+        columns = ("on", *map(_word, s.columns[rule])) if asked else ("-", "-", "-")
+        cells[guard] = (columns[0], columns[1], columns[2])
+    state = [s.table.state.usage.value]
+    state += [s.table.state.governance.value] if s.table.state.governance is not Governance.STACK else []
+    counts = [s.live.items, s.live.size] if isinstance(s.live, TableSeen) else [None, None]
+    items, bytes_ = (None if isinstance(c, Unknown) else c for c in counts)
+    return Row(
+        table=s.name,
+        stack=s.placed.name,
+        environment=s.placed.env.label,
+        region=s.placed.region,
+        account=s.account.id if s.account else None,
+        state=", ".join(state),
+        items=items,
+        size=bytes_,
+        guards=cells,
+    )
+
+
+def _finding(s: _Seen, rule: Rule, verdict: Verdict, source: Source = Source.LIVE) -> Finding:
+    return finding(rule, verdict, s.placed, s.table, s.where, source)
+
+
+# The estate
+
+
+def _assumptions(placed: Placed, stacks: Sequence[Stack], accounts: Sequence[Account]) -> Iterator[Finding]:
+    original = next(s for s in stacks if s.id == placed.stack.id and s.system == placed.stack.system)
+    before = Placed(original, placed.env)
+    for table in before.tables:
+        _, found = _find(accounts, placed.region, placed.fill(table.name))
+        if isinstance(found, TableSeen):
+            for assumption, verdict in live.confirm(before, table, found.observed):
+                where = "/".join(filter(None, (found.arn, assumption.assumed.fact.value, assumption.index)))
+                yield finding(live.ASSUMED, verdict, before, table, where, Source.LIVE)
+
+
+def _strangers(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Finding]:
+    """Tables that no declaration has: in a stack that still has them, or in none."""
+    known = {(p.region, p.fill(t.name)) for p in every for t in p.tables}
+    in_template: dict[tuple[str, str], str] = {}
+    for account, seen in _templates(accounts):
+        for table in observe(seen):
+            if isinstance(table.name, str):
+                in_template[(account.region, table.name)] = seen.name or seen.id
+    for (region, name), stack in in_template.items():
+        if (region, name) not in known:
+            there = any(a.region == region and not isinstance(a.tables, Unknown) and name in a.tables for a in accounts)
+            detail = f"{stack} has it and the code has not{'' if there else '; it is not live either'}"
+            yield _stranger(live.UNCODED, detail, name, stack, region, f"{stack}/{name}", Source.DEPLOYED)
+    for account in accounts:
+        for name, table_seen in {} if isinstance(account.tables, Unknown) else account.tables.items():
+            if (account.region, name) not in known and (account.region, name) not in in_template:
+                detail, stack = _outlived(account, table_seen)
+                yield _stranger(live.ORPHAN, detail, name, stack, account.region, table_seen.arn, Source.LIVE)
+
+
+def _outlived(account: Account, table: TableSeen) -> tuple[str, str]:
+    """What is known of a table that nobody declares, and the stack that it came from."""
+    what = f"live and undeclared, holds {live.holds(table)}"
+    if isinstance(table.stack, str):
+        deleted = {} if isinstance(account.deleted, Unknown) else account.deleted
+        if table.stack in deleted:
+            return (
+                f"{what}; {table.stack} was deleted on {deleted[table.stack]:%Y-%m-%d} and left it behind",
+                table.stack,
+            )
+        return f"{what}; it says that {table.stack} made it", table.stack
+    return what, "no stack"
+
+
+def _stranger(
+    rule: Rule, detail: str, table: str | None, stack: str, region: str, where: str, source: Source
+) -> Finding:
+    return Finding(
+        rule=rule,
+        outcome=Outcome.FAIL,
+        detail=detail,
+        table=table,
+        stack=stack,
+        environment=None,
+        source=source,
+        where=where,
+        fix=rule.fix.format(table=table, stack=stack, region=region),
+    )
+
+
+def _twins(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Finding]:
+    """Two environments' copies of one declaration, where both are live."""
+    for stack in dict.fromkeys(p.stack.id for p in every):
+        first, *others = [p for p in every if p.stack.id == stack]
+        for other in others:
+            for table in (t for t in first.tables if t in other.tables):
+                one, two = (_find(accounts, p.region, p.fill(table.name))[1] for p in (first, other))
+                if isinstance(one, TableSeen) and isinstance(two, TableSeen):
+                    verdict = live.twins(one.observed, two.observed, (first.env.label, other.env.label))
+                    yield finding(live.TWINS, verdict, first, table, one.arn, Source.LIVE)
+
+
+def _unreadable(accounts: Sequence[Account]) -> Iterator[Finding]:
+    for account in accounts:
+        for hole in account.unreadable:
+            allow = f" (needs {hole.action})" if hole.action else ""
+            found = _stranger(
+                live.UNREAD,
+                f"{hole.what}: {hole.reason}{allow}",
+                None,
+                f"account {account.id}",
+                account.region,
+                f"{account.id}/{account.region}/{hole.what}",
+                Source.LIVE,
+            )
+            yield replace(found, outcome=Outcome.UNKNOWN)
+
+
+# What names tables
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Every table that is live or declared, by its name."""
+
+    live: frozenset[str]
+    unread: str | None  # a region whose tables could not be listed
+    declared: Mapping[str, tuple[Placed, Table]]
+    elsewhere: Mapping[str, str]  # what a table would be called in an environment that has not got it
+
+
+def _mentions(every: Sequence[Placed], accounts: Sequence[Account], code: Sequence[Mention]) -> Iterator[Finding]:
+    names = _Names(
+        live=frozenset(n for a in accounts if not isinstance(a.tables, Unknown) for n in a.tables),
+        unread=next((a.region for a in accounts if isinstance(a.tables, Unknown)), None),
+        declared={p.fill(t.name): (p, t) for p in reversed(every) for t in p.tables},
+        elsewhere={
+            Placed(p.stack, env).fill(
+                t.name
+            ): f"{p.fill(t.name)} would be called so in {env.label}, which has not got it"
+            for p in every
+            for env in Environment
+            for t in p.stack.tables
+            if env is not p.env
+        },
+    )
+    for account in accounts:
+        here = {p.env for p in every if p.region == account.region}
+        # Where two environments share a region, nothing says which of them a function belongs to.
+        env = next(iter(here)) if len(here) == 1 else None
+        for mention in () if isinstance(account.mentions, Unknown) else account.mentions:
+            yield _mention(mention, env, names, account)
+    for mention in code:
+        yield _mention(mention, None, names, None)
+
+
+def _mention(mention: Mention, env: Environment | None, names: _Names, account: Account | None) -> Finding:
+    """``env`` is where the thing runs; code runs in all of them."""
+    placed, _ = names.declared.get(mention.table, (None, None))
+    rule, verdict = _judge_mention(mention, env, names)
+    return Finding(
+        rule=rule,
+        outcome=verdict.outcome,
+        detail=verdict.detail,
+        table=mention.table,
+        stack=placed.name if placed else "no stack",
+        environment=env.label if env else placed.env.label if placed else None,
+        source=Source.LIVE if account else Source.DECLARATION,
+        where=f"{account.id}/{account.region}/{mention.where}" if account else mention.where,
+        fix=rule.fix.format(table=mention.table) if verdict.outcome in (Outcome.FAIL, Outcome.UNKNOWN) else "",
+    )
+
+
+def _judge_mention(mention: Mention, env: Environment | None, names: _Names) -> tuple[Rule, Verdict]:
+    said = f"{mention.where} names {mention.table}"
+    exists = mention.table in names.live
+    if mention.table in names.declared:
+        placed, table = names.declared[mention.table]
+        state = table.state
+        if env and placed.env is not env:
+            return live.ASTRAY, fail(f"{said}, which belongs to {placed.env.label}, but runs in {env.label}")
+        if exists and (state.usage in live.RETIRED or state.governance is not Governance.STACK):
+            instead = f"; {placed.fill(state.replaced_by)} replaces it" if state.replaced_by else ""
+            kind = state.usage.value if state.usage in live.RETIRED else f"an {state.governance.value}"
+            return live.LEGACY_USED, fail(f"{said}, which is {kind}{instead}")
+    if not exists:
+        if names.unread:
+            return live.PHANTOM, unknown(f"{said}; tables of {names.unread} could not be listed")
+        hint = names.elsewhere.get(mention.table)
+        return live.PHANTOM, fail(f"{said}, and there is no such table{f' ({hint})' if hint else ''}")
+    if mention.kind == "code":
+        return live.HARD_CODED, fail(f"{said} in so many words")
+    return live.PHANTOM, PASS

@@ -1,0 +1,35 @@
+"""What a command asks of AWS, and the least-privilege policy that allows exactly that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One API operation and the IAM action that it needs. What is not declared like this cannot be called."""
+
+    service: str
+    operation: str
+    action: str | None  # None: AWS allows it to everybody
+    reads: str  # what it tells, in words for whoever misses it
+    member: str = ""  # what an answer must have; without it, it is none, whatever its status
+    resource: str = "*"
+    page: tuple[str, str] | None = None  # the token's name in the request and in the answer
+
+
+def policy(calls: Iterable[Call]) -> dict[str, Any]:
+    """The identity policy that allows these calls and nothing else."""
+    by_resource: dict[str, set[str]] = {}
+    for call in calls:
+        if call.action:
+            by_resource.setdefault(call.resource, set()).add(call.action)
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {"Effect": "Allow", "Action": sorted(actions), "Resource": resource}
+            for resource, actions in sorted(by_resource.items())
+        ],
+    }

@@ -1,0 +1,228 @@
+"""The one door to AWS: calls that are declared, with retries, at the pace that AWS allows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import botocore.session
+from botocore import xform_name
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    CredentialRetrievalError,
+    EndpointConnectionError,
+    HTTPClientError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    ProxyConnectionError,
+    SSOError,
+    TokenRetrievalError,
+)
+
+from holdfast.assembly import InputError
+from holdfast.iam import Call
+from holdfast.live.calls import IDENTITY
+from holdfast.live.failure import CallError, Kind, answered
+from holdfast.live.options import Options
+from holdfast.live.pace import ATTEMPTS, Pace, pause
+from holdfast.live.wire import Wire
+
+CONNECTIONS = 64
+UNREACHABLE_ATTEMPTS = 3
+DOWN = 20  # so many failures to connect in a row mean that nobody is there any more
+ASSUME_ROLE = Call(service="sts", operation="AssumeRole", action="sts:AssumeRole", reads="credentials of the role")
+NO_CREDENTIALS = (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError, TokenRetrievalError, SSOError)
+HINT = "set AWS_PROFILE, give --profile, or log in (`aws sso login`)"
+
+
+class Api:
+    """One account and region. Only the calls that it was made with can be made."""
+
+    def __init__(
+        self, session: Any, *, region: str, endpoint_url: str | None, calls: Iterable[Call], label: str = ""
+    ) -> None:
+        self.region, self.label = region, label
+        self.partition = "aws"  # or aws-cn, aws-us-gov: known once we know who we are
+        self._session, self._endpoint = session, endpoint_url
+        self._calls = frozenset(calls)
+        self._clients: dict[str, Any] = {}
+        self._paces: dict[Call, Pace] = {call: Pace() for call in self._calls}
+        self._lock = threading.Lock()
+        self._wire: Wire | None = None
+        self._failed_to_connect = 0
+
+    def call(self, call: Call, **parameters: Any) -> dict[str, Any]:
+        """The answer, or CallError."""
+        if call not in self._calls:
+            raise ValueError(f"{call.operation} is not declared: add it to the calls of the command, with its action")
+        pace, attempt = self._paces[call], 0
+        while True:
+            sent = pace.wait()
+            try:
+                answer = self._send(call, parameters)
+            except CallError as failure:
+                attempt += 1
+                if attempt >= self._patience(failure):
+                    raise
+                if failure.kind is Kind.THROTTLED:
+                    pace.slower(sent)
+                pause(attempt)
+            else:
+                self._failed_to_connect = 0
+                pace.faster()
+                return answer
+
+    def pages(self, call: Call, **parameters: Any) -> Iterator[dict[str, Any]]:
+        """Every page of a listing."""
+        assert call.page
+        asked, answered_with = call.page
+        while True:
+            page = self.call(call, **parameters)
+            yield page
+            token = page.get(answered_with)
+            if not token:
+                return
+            parameters[asked] = token
+
+    def identity(self) -> str:
+        """The account's id; the first call, and the one that tells whether there is any use in others."""
+        try:
+            answer = self.call(IDENTITY)
+            self.partition = str(answer.get("Arn", "arn:aws:")).split(":")[1]
+            return str(answer["Account"])
+        except CallError as failure:
+            raise InputError(self._hopeless(failure)) from None
+
+    def _hopeless(self, failure: CallError) -> str:
+        whose = f"{self.label}: " if self.label else ""
+        match failure.kind:
+            case Kind.CREDENTIALS:
+                return f"{whose}{failure.reason}: {HINT}"
+            case Kind.UNREACHABLE:
+                return f"{whose}{failure.reason}: is {self.region} the right region, and is there a network?"
+            case _:
+                return f"{whose}AWS cannot be asked who we are ({failure.reason})"
+
+    def _patience(self, failure: CallError) -> int:
+        match failure.kind:
+            case Kind.THROTTLED | Kind.TRANSIENT:
+                return ATTEMPTS
+            case Kind.UNREACHABLE:
+                self._failed_to_connect += 1
+                return 0 if self._failed_to_connect > DOWN else UNREACHABLE_ATTEMPTS
+            case _:
+                return 0
+
+    def _send(self, call: Call, parameters: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return self._complete(call, self._answer(call, parameters))
+        except ClientError as error:
+            found = error.response.get("Error", {})
+            status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)
+            raise answered(call, status, str(found.get("Code", "")), str(found.get("Message", ""))) from None
+        except NO_CREDENTIALS as error:
+            raise CallError(call, Kind.CREDENTIALS, f"there are no usable credentials ({_line(error)})") from None
+        except (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError) as error:
+            raise CallError(call, Kind.UNREACHABLE, _line(error)) from None
+        except HTTPClientError as error:
+            raise CallError(call, Kind.TRANSIENT, f"the connection broke ({_line(error)})") from None
+        except BotoCoreError as error:
+            raise CallError(call, Kind.OTHER, f"{call.operation} failed ({_line(error)})") from None
+        except (
+            ValueError,
+            LookupError,
+            TypeError,
+            AttributeError,
+        ) as error:  # whatever botocore's parsers stumble over
+            if isinstance(error, InputError):
+                raise
+            said = f"{call.operation} answered something that cannot be understood ({type(error).__name__})"
+            raise CallError(call, Kind.OTHER, said) from None
+
+    def _answer(self, call: Call, parameters: dict[str, Any]) -> dict[str, Any]:
+        if call.service == "dynamodb":
+            return self._dynamodb().send(call, parameters)
+        method: Callable[..., dict[str, Any]] = getattr(self._client(call.service), xform_name(call.operation))
+        return method(**parameters)
+
+    @staticmethod
+    def _complete(call: Call, answer: dict[str, Any]) -> dict[str, Any]:
+        """botocore takes a web page, or nothing at all, for an answer without members."""
+        if call.member and call.member not in answer:
+            raise CallError(call, Kind.OTHER, f"{call.operation} answered without {call.member}: who answers there?")
+        return answer
+
+    def _client(self, service: str) -> Any:
+        with self._lock:  # clients are shared by threads, but not made by several at once
+            if service not in self._clients:
+                config = Config(
+                    max_pool_connections=CONNECTIONS,
+                    parameter_validation=False,  # what we send is ours
+                    retries={"total_max_attempts": 1},  # ours are by operation, as the limits are
+                    connect_timeout=10,
+                    read_timeout=30,
+                )
+                try:
+                    self._clients[service] = self._session.create_client(
+                        service, region_name=self.region, endpoint_url=self._endpoint, config=config
+                    )
+                except (BotoCoreError, ValueError) as error:
+                    raise InputError(f"{_line(error)}: check --region and --endpoint-url") from None
+            return self._clients[service]
+
+    def _dynamodb(self) -> Wire:
+        if self._wire is None:
+            client = self._client("dynamodb")
+            credentials = self._session.get_credentials()
+            if credentials is None:
+                raise NoCredentialsError
+            with self._lock:
+                self._wire = self._wire or Wire(
+                    url=client.meta.endpoint_url,
+                    region=self.region,
+                    credentials=credentials,
+                    ca_bundle=self._session.get_config_variable("ca_bundle"),
+                )
+        return self._wire
+
+
+def apis(options: Options, calls: Iterable[Call]) -> Iterator[Api]:
+    """One for each profile and region."""
+    for profile in options.profiles or (None,):
+        session = botocore.session.Session(profile=profile)
+        try:
+            default = session.get_config_variable("region")
+        except ProfileNotFound as error:
+            known = ", ".join(session.available_profiles) or "none"
+            raise InputError(f"{_line(error)}: known are {known}") from None
+        except BotoCoreError as error:
+            raise InputError(f"the AWS configuration cannot be used ({_line(error)})") from None
+        regions = options.regions or ((default,) if default else ())
+        if not regions:
+            raise InputError("no region: give --region, or set AWS_DEFAULT_REGION")
+        if options.role_arn:
+            session = _assume(session, options, regions[0], profile)
+        for region in regions:
+            yield Api(session, region=region, endpoint_url=options.endpoint_url, calls=calls, label=profile or "")
+
+
+def _assume(session: Any, options: Options, region: str, profile: str | None) -> Any:
+    api = Api(session, region=region, endpoint_url=options.endpoint_url, calls=(ASSUME_ROLE,), label=profile or "")
+    try:
+        found = api.call(ASSUME_ROLE, RoleArn=options.role_arn, RoleSessionName="holdfast")["Credentials"]
+    except CallError as failure:
+        if failure.kind in (Kind.CREDENTIALS, Kind.UNREACHABLE):
+            raise InputError(api._hopeless(failure)) from None
+        raise InputError(f"the role {options.role_arn} cannot be assumed: {failure.reason}") from None
+    assumed = botocore.session.Session()
+    assumed.set_credentials(found["AccessKeyId"], found["SecretAccessKey"], found["SessionToken"])
+    return assumed
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,140 @@
+"""`holdfast local`: up, status, incident, down and reset."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+import time
+from argparse import Namespace
+from collections import Counter
+from datetime import date
+
+from holdfast.assembly import InputError
+from holdfast.catalog import environments_named, placements
+from holdfast.local import deploy, process
+from holdfast.local.client import Client, assembly
+from holdfast.model import Environment, Stack
+
+HELD = "kept in .holdfast/local"
+
+
+def run(args: Namespace, stacks: tuple[Stack, ...]) -> int:
+    try:
+        return _run(args, stacks)
+    except KeyboardInterrupt:
+        raise InputError(f"interrupted: run `holdfast local {args.step}` again to finish it") from None
+
+
+def _run(args: Namespace, stacks: tuple[Stack, ...]) -> int:
+    match args.step:
+        case "up":
+            return up(stacks, args.env, args.port)
+        case "status":
+            return status()
+        case "incident":
+            return incident()
+        case "down":
+            print(f"Stopped; its state is {HELD}." if process.stop() else "It does not run.")
+        case "reset":
+            process.stop()
+            shutil.rmtree(process.HOME, ignore_errors=True)
+            print("Emptied: no stack, no table, no state is left.")
+    return 0
+
+
+def up(stacks: tuple[Stack, ...], env: str, port: int) -> int:
+    places = placements(stacks, environments_named(env))
+    began = time.monotonic()
+    emulator = process.start(port=port)
+    say(f"The emulator answers on {emulator.endpoint}.")
+    say(f"Synthesizing {len(places)} stacks …")
+    outdir = deploy.synthesize(emulator, env)
+    if made := deploy.bootstrap(emulator, {stack.region for stack in assembly(outdir)}):
+        say(f"Bootstrapped {', '.join(made)}.")
+    there = {(s["region"], s["name"]) for s in process.contents(emulator)["stacks"]}
+    if new := [p.name for p in places if p.by_import and (p.region, p.name) not in there]:
+        say(f"{' and '.join(new)}: on AWS by `cdk import`; here tables that exist are taken in, others are made.")
+    say("Deploying with the CDK CLI …")
+    deploy.deploy(emulator, outdir, say)
+    process.ask(emulator.endpoint + "/_holdfast/save")
+    say(f"All deployed in {time.monotonic() - began:.0f} s, {HELD}.")
+    print()
+    show_recorded(emulator)
+    show_settings(emulator)
+    return 0
+
+
+def status() -> int:
+    emulator = process.running()
+    if emulator is None:
+        print("It does not run: `holdfast local up` starts it.")
+        return 0
+    print(f"Running on {emulator.endpoint}, process {emulator.pid}, {HELD}.")
+    show_stacks(emulator)
+    show_recorded(emulator)
+    show_settings(emulator)
+    return 0
+
+
+def incident() -> int:
+    from holdfast.local.incident import inject
+
+    emulator = process.running()
+    if emulator is None:
+        raise InputError("the emulator does not run: `holdfast local up` starts it")
+    outdir = process.HOME / "cdk.out-all"
+    if not (outdir / "manifest.json").exists():
+        outdir = deploy.synthesize(emulator, "all")
+    process.send(emulator.endpoint + "/_ministack/reset", b"", {}, method="POST")
+    inject(Client(endpoint=emulator.endpoint), outdir, today=date.today())
+    process.ask(emulator.endpoint + "/_holdfast/save")
+    say("The account is as it was on 2026-04-23, as if that were today:")
+    say("  three call-analytics tables unprotected, because their stack was last deployed 78 days ago;")
+    say("  webhook-subscriptions' deletion protection switched off by hand; six tables that outlived their stack;")
+    say("  four tables made by hand; eleven tables without tags; three empty indexes; 29 items in a duplicate")
+    say("  whose successor has 1; functions whose variables name tables that do not exist.")
+    return 0
+
+
+def show_stacks(emulator: process.Running) -> None:
+    found = process.contents(emulator)
+    tables = Counter(table["region"] for table in found["tables"])
+    for region, names in sorted(_by_region(found["stacks"]).items()):
+        print(f"\n{region}: {plural(len(names), 'stack')}, {plural(tables[region], 'table')}")
+        for name, state in sorted(names):
+            print(f"  {name}{'' if state.endswith('E_COMPLETE') else f'  {state}'}")
+    print()
+
+
+def show_recorded(emulator: process.Running) -> None:
+    """What stands behind nothing, by type."""
+    recorded = Counter(resource["type"] for resource in process.contents(emulator)["recorded"])
+    if recorded:
+        print("Recorded only (deployed with their properties, but nothing stands behind them):")
+        for kind, count in sorted(recorded.items()):
+            print(f"  {count:>3} {kind}")
+    else:
+        print("Every deployed resource is emulated; none is recorded only.")
+
+
+def show_settings(emulator: process.Running) -> None:
+    print("\nTo use it by hand (boto3, aws, cdk):")
+    for name, value in deploy.settings(emulator, Environment.PROD.region).items():
+        print(f"  export {name}={shlex.quote(value)}")
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _by_region(stacks: list[dict[str, str]]) -> dict[str, list[tuple[str, str]]]:
+    found: dict[str, list[tuple[str, str]]] = {}
+    for stack in stacks:
+        if stack["name"] != "CDKToolkit":
+            found.setdefault(stack["region"], []).append((stack["name"], stack["status"]))
+    return found

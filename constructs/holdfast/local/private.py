@@ -1,0 +1,78 @@
+"""Every private name of ministack that is used, so that another version fails with one clear line."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.assembly import InputError
+
+VERSION = "1.5.33"
+USED: Mapping[str, tuple[str, ...]] = {
+    "ministack.app": ("app", "_build_persistence_save_dict", "_reset_all_state"),
+    "ministack.core.persistence": ("save_all",),
+    "ministack.core.responses": ("get_account_id", "get_region", "AccountRegionScopedDict"),
+    "ministack.services.backup": ("_create_selection", "_delete_selection"),
+    "ministack.services.cloudformation": ("_stacks", "load_persisted_state"),
+    "ministack.services.cloudformation.changesets": ("_RESOURCE_HANDLERS", "_apply_transforms"),
+    "ministack.services.cloudformation.drift": ("_DRIFT_READERS",),
+    "ministack.services.cloudformation.handlers": ("_apply_transforms",),
+    "ministack.services.cloudformation.provisioners": (
+        "_RESOURCE_HANDLERS",
+        "_S3_BUCKET_CONFIGURATIONS",
+        "_cw_metric_alarm_record",
+        "_ddb_attrs",
+        "_ddb_create",
+        "_ddb_delete",
+        "_ddb_update",
+        "_physical_name",
+        "_tag_map",
+    ),
+    "ministack.services.dynamodb": (
+        "_create_table",
+        "_describe_continuous_backups",
+        "_normalize_table_name",
+        "_pitr_settings",
+        "_sse_description_from_spec",
+        "_table_description",
+        "_tables",
+        "_tags",
+        "_ttl_settings",
+        "_update_continuous_backups",
+        "_update_table",
+        "_update_ttl",
+        "error_response_json",
+        "json_response",
+    ),
+    "ministack.services.kms": (
+        "_create_alias",
+        "_create_key",
+        "_enable_key_rotation",
+        "_key_metadata",
+        "_resolve_key",
+    ),
+    "ministack.services.msk": ("_create_cluster", "_create_configuration", "_delete_cluster"),
+    "ministack.services.s3": (
+        "_delete_bucket_encryption",
+        "_delete_bucket_lifecycle",
+        "_put_bucket_encryption",
+        "_put_bucket_lifecycle",
+    ),
+}
+
+
+def module(name: str) -> Any:
+    """One of ministack's modules, with every private name that is used there."""
+    try:
+        found = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "ministack":
+            raise
+        raise InputError(
+            f"the emulator is not installed ({error.name} is missing): pip install 'holdfast[local]'"
+        ) from None
+    for used in USED[name]:
+        if not hasattr(found, used):
+            raise InputError(f"{name}.{used} is gone: Holdfast needs ministack {VERSION} exactly")
+    return found

@@ -1,0 +1,144 @@
+"""Starting, knowing again and ending the emulator's process. Only ours is ever signalled."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.request import ProxyHandler, Request, build_opener
+
+from holdfast.assembly import InputError
+
+HOME = Path(".holdfast", "local")
+PORT = 4566
+START_SECONDS = 60
+STOP_SECONDS = 30
+# What leads programs elsewhere: credentials and endpoints of the caller, and proxies between here and loopback.
+FOREIGN = ("AWS_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "CDK_")
+
+_opener = build_opener(ProxyHandler({}))
+_started: dict[int, subprocess.Popen[bytes]] = {}  # they outlive this process, so nobody waits for them at its end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """An emulator that answered, and is the one that was started here."""
+
+    pid: int
+    port: int
+    endpoint: str
+    token: str
+
+
+def running(home: Path = HOME) -> Running | None:
+    """The emulator of this repository; None when it does not run."""
+    try:
+        told = json.loads((home / "emulator.json").read_text())
+        found = Running(pid=told["pid"], port=told["port"], endpoint=told["endpoint"], token=told["token"])
+        answer = contents(found)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if answer.get("token") == found.token and answer.get("pid") == found.pid else None
+
+
+def contents(emulator: Running) -> dict[str, Any]:
+    """What the emulator says of itself: who it is, its stacks, its tables, and what is only recorded."""
+    return dict(ask(emulator.endpoint + "/_holdfast"))
+
+
+def ask(address: str, body: object = None) -> Any:
+    """One of Holdfast's own addresses in the emulator."""
+    return json.loads(send(address, b"" if body is None else json.dumps(body).encode(), {}, method="POST"))
+
+
+def send(address: str, body: bytes, headers: Mapping[str, str], *, method: str) -> str:
+    """One request to the emulator, past any proxy, and to this machine only."""
+    if not address.startswith("http://127.0.0.1:"):
+        raise InputError(f"{address} is not this machine: the emulator is only asked on 127.0.0.1")
+    with _opener.open(Request(address, body, dict(headers), method=method), timeout=60) as answer:
+        text: bytes = answer.read()
+    return text.decode()
+
+
+def start(home: Path = HOME, port: int = PORT) -> Running:
+    """The emulator of this repository, started unless it runs already; its state is the one that it last had."""
+    if found := running(home):
+        return found
+    if find_spec("ministack") is None:
+        raise InputError("the emulator is not installed: pip install 'holdfast[local]'")
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "emulator.json").unlink(missing_ok=True)
+    log = home / "emulator.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            command(home / "emulator.json", port=port, state=home / "state"),
+            env=own_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,  # Ctrl-C ends a deploy, not what it deploys to
+        )
+    _started[process.pid] = process
+    return wait(process, home / "emulator.json", log)
+
+
+def command(ready: Path, *, port: int = 0, state: Path | None = None, attached: bool = False) -> list[str]:
+    line = [sys.executable, "-m", "holdfast.local.emulator", "--ready", str(ready.resolve()), "--port", str(port)]
+    line += ["--token", secrets.token_hex(8)]
+    return line + (["--state", str(state.resolve())] if state else []) + (["--attached"] if attached else [])
+
+
+def wait(process: subprocess.Popen[Any], ready: Path, log: Path) -> Running:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if ready.exists() and (found := running(ready.parent)):
+            return found
+        if process.poll() is not None:
+            said = [line for line in log.read_text().splitlines() if line.strip()]
+            reason = said[-1].removeprefix("holdfast: ") if said else f"exit status {process.returncode}"
+            raise InputError(reason if process.returncode == 2 else f"the emulator ended: {reason}; see {log}")
+        time.sleep(0.05)
+    process.terminate()
+    raise InputError(f"the emulator did not answer within {START_SECONDS} s: see {log}")
+
+
+def stop(home: Path = HOME) -> bool:
+    """End the emulator, which saves its state first. False when none of ours runs."""
+    found = running(home)
+    if found is None:
+        return False
+    os.kill(found.pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_SECONDS
+    while _alive(found.pid):
+        if time.monotonic() > deadline:
+            raise InputError(f"the emulator (process {found.pid}) does not end: end it with `kill -9 {found.pid}`")
+        time.sleep(0.05)
+    (home / "emulator.json").unlink(missing_ok=True)
+    return True
+
+
+def _alive(pid: int) -> bool:
+    if own := _started.get(pid):
+        return own.poll() is None
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def own_environment() -> dict[str, str]:
+    """The caller's environment without anything that leads to an AWS account or to a proxy."""
+    package = str(Path(__file__).resolve().parents[2])
+    kept = {k: v for k, v in os.environ.items() if not k.upper().startswith(FOREIGN)}
+    path = os.pathsep.join(p for p in (package, kept.get("PYTHONPATH", "")) if p)
+    return {**kept, "PYTHONPATH": path}

@@ -1,0 +1,196 @@
+"""Resources that nothing stands behind: kept with their properties, so that a stack deploys, and named as such."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from holdfast.local import private
+from holdfast.local.tables import call
+
+Json = dict[str, Any]
+
+TYPE = re.compile(r"AWS::\w+::\w+|Custom::[\w@-]+")
+# Run by a function on AWS. Here nobody waits for its answer: it is as if it had said SUCCESS.
+CUSTOM = "AWS::CloudFormation::CustomResource"
+NAMES = re.compile(r"(Name|Identifier|Id)$")
+
+
+class Attributes(dict[str, Any]):
+    """What Fn::GetAtt may ask of a recorded resource: any attribute, each with a plausible value that stays."""
+
+    def __init__(self, physical: str, arn: str, known: Json) -> None:
+        super().__init__(known)
+        self._physical, self._arn = physical, arn
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name != ""
+
+    def __missing__(self, name: str) -> str:
+        self[name] = plausible(name, self._physical, self._arn)
+        return str(self[name])
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default  # noqa: SIM401
+
+    def __deepcopy__(self, memo: object) -> Attributes:
+        return Attributes(self._physical, self._arn, dict(self))
+
+
+def plausible(attribute: str, physical: str, arn: str) -> str:
+    if attribute.endswith("Arn"):
+        return arn
+    if attribute.endswith("Port"):
+        return "65535"
+    if "Endpoint" in attribute or attribute.endswith(("Address", "DomainName", "HostName")):
+        return f"{re.sub(r'[^a-z0-9-]+', '-', physical.lower())}.recorded.invalid"
+    return physical
+
+
+class Handlers(dict[str, Json]):
+    """Ministack's registry, where every other type has a handler that only records."""
+
+    def __contains__(self, kind: object) -> bool:
+        return super().__contains__(kind) or (isinstance(kind, str) and TYPE.fullmatch(kind) is not None)
+
+    def __missing__(self, kind: str) -> Json:
+        if not TYPE.fullmatch(kind):
+            raise KeyError(kind)
+        return _handler(kind)
+
+    def get(self, kind: str, default: Any = None) -> Any:
+        return self[kind] if kind in self else default  # noqa: SIM401
+
+    def emulates(self, kind: str) -> bool:
+        return super().__contains__(kind) and kind != CUSTOM
+
+
+def complete() -> None:
+    """Every resource type can be deployed; those of Backup and MSK that ministack has an API for go there."""
+    engine = private.module("ministack.services.cloudformation.provisioners")
+    handlers = Handlers(engine._RESOURCE_HANDLERS)
+    handlers[CUSTOM] = _handler(CUSTOM)
+    _complete_backup(handlers)
+    _complete_kafka(handlers)
+    engine._RESOURCE_HANDLERS = handlers
+    private.module("ministack.services.cloudformation.changesets")._RESOURCE_HANDLERS = handlers
+    for part in ("changesets", "handlers"):
+        _record_macros(private.module(f"ministack.services.cloudformation.{part}"))
+    formation = private.module("ministack.services.cloudformation")
+    load = formation.load_persisted_state
+
+    def load_and_wrap(data: Json) -> None:
+        load(data)
+        for _, _, resource in _resources(formation):
+            kind, physical = resource.get("ResourceType", ""), resource.get("PhysicalResourceId", "")
+            if not handlers.emulates(kind):
+                known = dict(resource.get("Attributes") or {})
+                resource["Attributes"] = Attributes(physical, str(known.get("Arn", physical)), known)
+
+    formation.load_persisted_state = load_and_wrap
+
+
+def _record_macros(part: Any) -> None:
+    """A template's macros are not run; what they would expand is recorded as it stands."""
+    expand = part._apply_transforms
+
+    def as_it_stands(template: Json, *arguments: Any, **named: Any) -> Any:
+        return expand({key: value for key, value in template.items() if key != "Transform"}, *arguments, **named)
+
+    part._apply_transforms = as_it_stands
+
+
+def listed() -> list[Json]:
+    """Every recorded resource, with the stack that it belongs to."""
+    handlers = private.module("ministack.services.cloudformation.provisioners")._RESOURCE_HANDLERS
+    formation = private.module("ministack.services.cloudformation")
+    return [
+        {"region": region, "stack": stack, "type": resource["ResourceType"], "id": resource["PhysicalResourceId"]}
+        for region, stack, resource in _resources(formation)
+        if not handlers.emulates(resource.get("ResourceType", "")) and "PhysicalResourceId" in resource
+    ]
+
+
+def _resources(formation: Any) -> Iterator[tuple[str, str, Json]]:
+    for (_, region, _), stack in formation._stacks.all_items():
+        if stack.get("StackStatus") != "DELETE_COMPLETE":
+            for resource in (stack.get("_resources") or {}).values():
+                yield region, stack["StackName"], resource
+
+
+def _handler(kind: str) -> Json:
+    engine = private.module("ministack.services.cloudformation.provisioners")
+    scope = private.module("ministack.core.responses")
+
+    def attributes(physical: str) -> Attributes:
+        service = kind.split("::")[1].lower() if kind.startswith("AWS") else "cloudformation"
+        noun = kind.split("::")[-1].lower()
+        arn = f"arn:aws:{service}:{scope.get_region()}:{scope.get_account_id()}:{noun}/{physical}"
+        return Attributes(physical, arn, {"Arn": arn})
+
+    def create(logical_id: str, props: Json, stack: str) -> tuple[str, Attributes]:
+        noun = kind.split("::")[-1]
+        named = (v for k, v in props.items() if NAMES.search(k) and NAMES.sub("", k) in ("", noun))
+        own = next((v for v in named if isinstance(v, str) and v), None) if kind.startswith("AWS::") else None
+        physical = own or engine._physical_name(stack, logical_id)
+        return physical, attributes(physical)
+
+    return {
+        "create": create,
+        "update": lambda physical, old, new, stack: (physical, attributes(physical)),
+        "delete": lambda physical, props: None,
+    }
+
+
+def _complete_backup(handlers: Handlers) -> None:
+    api = private.module("ministack.services.backup")
+
+    def select(logical_id: str, props: Json, stack: str) -> tuple[str, Json]:
+        made = call(api._create_selection, props["BackupPlanId"], {"BackupSelection": props["BackupSelection"]})
+        known = {"SelectionId": made["SelectionId"], "BackupPlanId": props["BackupPlanId"]}
+        return made["SelectionId"], {**known, "Id": f"{made['SelectionId']}_{props['BackupPlanId']}"}
+
+    handlers["AWS::Backup::BackupSelection"] = {
+        "create": select,
+        "delete": lambda physical, props: api._delete_selection(props["BackupPlanId"], physical),
+    }
+
+
+def _complete_kafka(handlers: Handlers) -> None:
+    api = private.module("ministack.services.msk")
+
+    def cluster(logical_id: str, props: Json, stack: str) -> tuple[str, Json]:
+        brokers = {"NumberOfBrokerNodes": int(props.get("NumberOfBrokerNodes", 2))}
+        made = call(api._create_cluster, json.dumps(_lower_first({**props, **brokers})))
+        return made["clusterArn"], {"Arn": made["clusterArn"]}
+
+    def settings(logical_id: str, props: Json, stack: str) -> tuple[str, Json]:
+        text = base64.b64encode(props["ServerProperties"].encode()).decode()
+        versions = props.get("KafkaVersionsList", [])
+        request = {"name": props["Name"], "serverProperties": text, "kafkaVersions": versions}
+        made = call(api._create_configuration, json.dumps(request))
+        return made["arn"], {"Arn": made["arn"], "LatestRevision.Revision": 1}
+
+    def keep(latest: Json) -> Callable[..., tuple[str, Json]]:
+        return lambda physical, old, new, stack: (physical, {"Arn": physical, **latest})
+
+    handlers["AWS::MSK::Cluster"] = {
+        "create": cluster,
+        "update": keep({}),
+        "delete": lambda physical, props: api._delete_cluster(physical),
+    }
+    handlers["AWS::MSK::Configuration"] = {
+        "create": settings,
+        "update": keep({"LatestRevision.Revision": 1}),
+        "delete": lambda physical, props: None,
+    }
+
+
+def _lower_first(value: Any) -> Any:
+    """A template's names in the API's spelling: BrokerNodeGroupInfo is brokerNodeGroupInfo there."""
+    if isinstance(value, dict):
+        return {key[:1].lower() + key[1:]: _lower_first(inner) for key, inner in value.items()}
+    return [_lower_first(inner) for inner in value] if isinstance(value, list) else value

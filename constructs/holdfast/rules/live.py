@@ -1,0 +1,418 @@
+"""What only an account shows: which tables live, in which stack, what they hold, and what names them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from holdfast.account import IndexUse, TableSeen
+from holdfast.catalog import Assumption, Placed
+from holdfast.intrinsics import Unknown
+from holdfast.model import Attribute, DeclarationError, Fact, Governance, Index, Key, Kind, Projection, Table, Usage
+from holdfast.observed import Observed
+from holdfast.rules.base import EXEMPT, PASS, Outcome, Rule, Severity, Verdict, fail, unknown
+
+WINDOW_DAYS = 30  # over which reads of an index are counted
+RETIRED = frozenset({Usage.LEGACY, Usage.DEAD, Usage.DUPLICATE})
+
+ABSENT = Rule(
+    id="HF601",
+    title="Declared tables are live",
+    why="Code that names a table which is not there fails at its first call, and a table that is gone without anybody "
+    "having dropped its declaration was deleted by mistake.",
+    fix="Deploy {stack} (`cdk deploy {stack}`); if the table was there before, restore it from its last recovery point first. "
+    "If the stack is not meant to run here yet, say undeployed=(…) in its declaration.",
+    severity=Severity.CRITICAL,
+)
+ORPHAN = Rule(
+    id="HF602",
+    title="Live tables are declared",
+    why="A table that nobody declares has no owner, no data class and no required protection. Most of them outlived a stack "
+    "that was deleted, and hold data that somebody may miss.",
+    fix="Declare {table} in stacks/ and let it enter its stack by `cdk import`; or archive it and then delete it.",
+    severity=Severity.HIGH,
+)
+UNCODED = Rule(
+    id="HF603",
+    title="Tables of a stack are in the code",
+    why="The deployed template still has the table and the code has not: the next deploy of that stack deletes it, or leaves "
+    "it behind without an owner.",
+    fix="Declare {table} in stacks/ again before {stack} is deployed; to retire it, archive it first.",
+    severity=Severity.HIGH,
+)
+STACKLESS = Rule(
+    id="HF604",
+    title="Declared tables live in their stack",
+    why="A table outside its stack gets none of what a deploy brings: no alarms, no tags, no corrected settings. A deploy of "
+    "the stack would try to make the table anew and fail, because the name is taken.",
+    fix="Import it: `cdk import {stack}`, which takes the live table {table} into the stack and changes nothing about it.",
+    severity=Severity.MEDIUM,
+)
+RETIRING = Rule(
+    id="HF605",
+    title="Retired tables are archived",
+    why="A table that was replaced, or that nobody needs, is still paid for, still holds data, and still can be read by "
+    "mistake.",
+    fix="Follow the archive gates for {table}: find its readers, keep a restorable copy, deny reads for a while, then delete.",
+    severity=Severity.LOW,
+)
+SUPERSEDED = Rule(
+    id="HF606",
+    title="A replaced table holds no more than its successor",
+    why="The table that was replaced has more items than the one that replaces it: the data was never moved, and cleaning up "
+    "the old table would lose it.",
+    fix="Move the items of {table} to its successor and compare the counts, before anything of {stack} is deployed or cleaned "
+    "up.",
+    severity=Severity.HIGH,
+)
+TWINS = Rule(
+    id="HF607",
+    title="An environment mirrors its twin",
+    why="What was tried in test says something about prod only where both are alike. Protection may differ, as the policy says; "
+    "keys, indexes, billing, expiry and streams may not.",
+    fix="Deploy the environment that is behind; {stack} is one of the two.",
+    severity=Severity.MEDIUM,
+)
+INDEX = Rule(
+    id="HF608",
+    title="Indexes hold something and are read",
+    why="An index that items enter costs a write for each write and a copy of what it projects, whether it is read or not. An "
+    "empty one costs nothing, but shows that its key attributes are never written: queries on it find nothing.",
+    fix="Find out who queries the index; without a reader take it out of indexes=(…) of {table}. Deleting is one index per "
+    "update, and building it again takes as long as the table is large.",
+    severity=Severity.LOW,
+)
+PHANTOM = Rule(
+    id="HF609",
+    title="What runs names tables that exist",
+    why="A function, mapping or policy that names a table which does not exist fails when it gets there, or grants a right to "
+    "whoever makes a table of that name.",
+    fix="Correct the name, or remove the reference if its feature is gone.",
+    severity=Severity.MEDIUM,
+)
+ASTRAY = Rule(
+    id="HF610",
+    title="What runs stays in its environment",
+    why="Production code that names a test table reads test data and writes customers' data where nothing protects it, and the "
+    "other way round it is worse.",
+    fix="Take the table's name from the environment of the deployment instead of writing it down.",
+    severity=Severity.HIGH,
+)
+LEGACY_USED = Rule(
+    id="HF611",
+    title="Nothing names a retired table",
+    why="A table that was replaced cannot be archived while something names it, and what is read from it is out of date.",
+    fix="Point it to the table that replaces {table}, or retire what names it; then watch for reads.",
+    severity=Severity.MEDIUM,
+)
+HARD_CODED = Rule(
+    id="HF612",
+    title="Code takes table names from its environment",
+    why="A name or an ARN that is written down in code is right in one environment only, is found by no reference scan of "
+    "the account, and keeps a table from being replaced.",
+    fix="Pass the name of {table} as a variable of the deployment.",
+    severity=Severity.LOW,
+)
+ASSUMED = Rule(
+    id="HF613",
+    title="Assumed facts are true",
+    why="No source gives these facts, so they were chosen. The live table shows what is true, and a deploy of a wrong guess at a "
+    "key replaces the table.",
+    fix="Correct the declaration of {table} as shown, and delete assumed=.",
+    severity=Severity.HIGH,
+)
+UNREAD = Rule(
+    id="HF614",
+    title="Everything could be read",
+    why="What cannot be read can be neither fine nor wrong. A refused call hides whatever is behind it.",
+    fix="Allow the action that is named (`holdfast iam audit` prints the whole policy), or run again if it was a passing fault.",
+    severity=Severity.MEDIUM,
+)
+BEHIND = Rule(
+    id="HF615",
+    title="The deployed template says what is live",
+    why="The live table is as intended, but CloudFormation's template is not: the next rollback, import or replacement works "
+    "from the template and takes the setting away again.",
+    fix="Deploy: `cdk deploy {stack}` brings the template up to what the code says and the table already is.",
+    severity=Severity.MEDIUM,
+)
+UNDEPLOYED = Rule(
+    id="HF616",
+    title="Declared stacks are deployed",
+    why="A stack that was declared and never deployed protects nothing, however right its template is.",
+    fix="Deploy it: `cdk deploy {stack}`. If it is not meant to run here yet, say undeployed=(…) in its declaration.",
+    severity=Severity.HIGH,
+)
+
+RULES = (
+    ABSENT,
+    ORPHAN,
+    UNCODED,
+    STACKLESS,
+    RETIRING,
+    SUPERSEDED,
+    TWINS,
+    INDEX,
+    PHANTOM,
+    ASTRAY,
+    LEGACY_USED,
+    HARD_CODED,
+    ASSUMED,
+    UNREAD,
+    BEHIND,
+    UNDEPLOYED,
+)
+
+
+def retiring(placed: Placed, table: Table, live: TableSeen) -> Verdict:
+    state = table.state
+    if state.usage not in RETIRED:
+        return PASS
+    parts = [f"{state.usage.value}, holds {holds(live)}"]
+    parts += [f"replaced by {placed.fill(state.replaced_by)}"] if state.replaced_by else []
+    parts += [f"archive phase {state.archive_phase}"] if state.archive_phase else []
+    return fail(", ".join(parts))
+
+
+def superseded(placed: Placed, table: Table, live: TableSeen, successor: TableSeen | Unknown | None) -> Verdict:
+    if table.state.replaced_by is None or table.state.usage is not Usage.DUPLICATE:
+        return EXEMPT
+    new = placed.fill(table.state.replaced_by)
+    if successor is None:
+        return fail(f"its successor {new} is not live, and it holds {holds(live)}")
+    counts = [live.items, successor.items if isinstance(successor, TableSeen) else successor]
+    for count in counts:
+        if isinstance(count, Unknown):
+            return unknown(f"items of it or of {new} cannot be counted: {count.reason}")
+    old_items, new_items = counts
+    if old_items > new_items:  # type: ignore[operator]  # neither is Unknown here
+        return fail(f"it holds {_count(old_items, 'item')}, its successor {new} holds {new_items}")
+    return PASS
+
+
+def index_value(index: str, use: IndexUse, live: TableSeen, *, of: int, days_old: int | None) -> Verdict:
+    """What one index ``of`` so many is worth: an empty one, or one that nobody reads, fails."""
+    seen = live.observed.indexes.get(index) if not isinstance(live.observed.indexes, Unknown) else None
+    projection = seen.projection.value if isinstance(seen, Index) else "an unknown projection"
+    says = f"{index}: {_count(use.items, 'item')}, {size(use.size)}, {_reads(use.reads)}, projects {projection}"
+    cost = f"a new item is written up to {1 + of} times with {_count(of, 'index', 'indexes')}"
+    if isinstance(use.items, Unknown) or isinstance(live.items, Unknown):
+        return unknown(f"{says}: it cannot be counted")
+    if live.items == 0:
+        return Verdict(Outcome.EXEMPT, f"{says}: the table is empty")
+    if use.items == 0:
+        return fail(f"{says}; empty, so no query on it finds anything. Deleting it saves no writes; {cost}")
+    if isinstance(use.reads, Unknown):
+        return unknown(f"{says}: {use.reads.reason}")
+    if use.reads > 0:
+        return Verdict(Outcome.PASS, says)
+    if days_old is None or days_old < WINDOW_DAYS:
+        return Verdict(Outcome.EXEMPT, f"{says}; the table is too young to say that nobody reads it")
+    saved = f"Deleting it saves {size(use.size)} and up to one write in {1 + of}"
+    return fail(f"{says}; nobody reads it. {saved}; {cost}")
+
+
+def twins(one: Observed, other: Observed, labels: tuple[str, str]) -> Verdict:
+    """Whether two environments' copies of a table are alike in whatever protection has no say in."""
+    parts, unread = [], []
+    for what, a, b in (
+        ("the key", one.key, other.key),
+        ("billing", one.billing, other.billing),
+        ("expiry", one.ttl, other.ttl),
+        ("the stream", one.stream, other.stream),
+    ):
+        if isinstance(a, Unknown) or isinstance(b, Unknown):
+            unread.append(what)
+        elif a != b:
+            parts.append(f"{what} is {_show(a)} in {labels[0]} and {_show(b)} in {labels[1]}")
+    if isinstance(one.indexes, Unknown) or isinstance(other.indexes, Unknown):
+        unread.append("indexes")
+    else:
+        parts += _indexes_differ(one.indexes, other.indexes, labels)
+    if parts:
+        return fail("; ".join(parts))
+    return unknown(f"{', '.join(unread)} cannot be compared") if unread else PASS
+
+
+def _indexes_differ(
+    one: Mapping[str, Index | Unknown], other: Mapping[str, Index | Unknown], labels: tuple[str, str]
+) -> Iterator[str]:
+    for here, there, label in ((one, other, labels[0]), (other, one, labels[1])):
+        if only := sorted(set(here) - set(there)):
+            yield f"only {label} has {', '.join(only)}"
+    for name in sorted(set(one) & set(other)):
+        a, b = one[name], other[name]
+        if not isinstance(a, Unknown) and not isinstance(b, Unknown) and a != b:
+            yield f"{name} differs"
+
+
+# Assumed facts
+
+
+def confirm(placed: Placed, table: Table, seen: Observed) -> Iterator[tuple[Assumption, Verdict]]:
+    """What a live table says of each fact that was assumed of it."""
+    for assumption in placed.assumptions(table):
+        verdict = _confirm(table, assumption, seen)
+        if verdict is not None:
+            yield assumption, verdict
+
+
+def _confirm(table: Table, assumption: Assumption, seen: Observed) -> Verdict | None:
+    fact = assumption.assumed.fact
+    what = f"{fact.value} of {assumption.index}" if assumption.index else fact.value
+    for part in (seen.key, seen.indexes, seen.ttl):
+        if isinstance(part, Unknown):
+            return unknown(f"{what}: {part.reason}")
+    assert isinstance(seen.key, Key)
+    assert isinstance(seen.indexes, Mapping)
+    declared = {i.name: i for i in table.indexes}
+    match fact:
+        case Fact.KEY:
+            same = _names(seen.key) == _names(table.key)
+            return _said(what, same, f"key={key_line(seen.key)},")
+        case Fact.KEY_TYPES | Fact.INDEX_TYPES:
+            wrong = [a for a in _attributes(seen) if a.name in _kinds(table) and _kinds(table)[a.name] is not a.kind]
+            return _said(what, not wrong, ", ".join(attribute_line(a) for a in wrong))
+        case Fact.PROJECTION:
+            different = [
+                i
+                for i in seen.indexes.values()
+                if isinstance(i, Index) and i.name in declared and _projects(i, declared)
+            ]
+            return _said(what, not different, ", ".join(map(gsi_line, different)))
+        case Fact.EXPIRY:
+            return _said(what, seen.ttl == table.lifetime.ttl, f"ttl={_quoted(seen.ttl)}" if seen.ttl else "no ttl=")
+        case Fact.INDEX | Fact.INDEX_KEY | Fact.ADDITION:
+            assert assumption.index
+            found = seen.indexes.get(assumption.index)
+            if isinstance(found, Unknown):
+                return unknown(f"{what}: {found.reason}")
+            if found is not None:
+                same = _names(found.key) == _names(declared[assumption.index].key)
+                return _said(what, same, f"{gsi_line(found)},")
+            others = [i for n, i in seen.indexes.items() if n not in declared and isinstance(i, Index)]
+            return _said(what, False, ", ".join(map(gsi_line, others)) or "no such index: drop it")
+        case Fact.OWNER:
+            return None  # an account does not show who owns a table
+
+
+def _said(what: str, same: bool, line: str) -> Verdict:
+    if same:
+        return Verdict(Outcome.PASS, f"{what}: confirmed by the live table; delete assumed=")
+    return fail(f"{what}: refuted by the live table, which has {line}")
+
+
+def corrected(placed: Placed, table: Table, seen: Observed) -> Table:
+    """``table`` with the live values of what was only assumed, so that one wrong guess is one finding and not five."""
+    facts = {a.assumed.fact for a in placed.assumptions(table) if a.index is None}
+    if isinstance(seen.key, Unknown) or isinstance(seen.indexes, Unknown):
+        return table
+    kinds = {a.name: a.kind for a in _attributes(seen)}
+    indexes = list(table.indexes)
+    spare = [i for n, i in seen.indexes.items() if isinstance(i, Index) and n not in {d.name for d in indexes}]
+    for n, declared in enumerate(indexes):
+        live = seen.indexes.get(declared.name)
+        if declared.assumed and isinstance(live, Index):
+            indexes[n] = replace(declared, key=live.key)
+        elif declared.assumed and declared.assumed.fact is Fact.INDEX and live is None and spare:
+            indexes[n] = spare.pop(0)
+        if Fact.PROJECTION in facts and isinstance(live, Index) and live.projection is not Projection.INCLUDE:
+            indexes[n] = replace(indexes[n], projection=live.projection)
+    key = seen.key if Fact.KEY in facts else table.key
+    if facts & {Fact.KEY_TYPES, Fact.INDEX_TYPES}:
+        key = _retyped(key, kinds)
+        indexes = [replace(i, key=_retyped(i.key, kinds)) for i in indexes]
+    try:
+        return replace(table, key=key, indexes=tuple(indexes), few_values=(), renamed={})
+    except DeclarationError:
+        return table
+
+
+def _retyped(key: Key, kinds: Mapping[str, Kind]) -> Key:
+    partition, *sort = (Attribute(a.name, kinds.get(a.name, a.kind)) for a in key.attributes)
+    return Key(partition, sort[0] if sort else None)
+
+
+def _names(key: Key) -> tuple[str, ...]:
+    return tuple(a.name for a in key.attributes)
+
+
+def _kinds(table: Table) -> dict[str, Kind]:
+    return {a.name: a.kind for a in table.attributes}
+
+
+def _attributes(seen: Observed) -> tuple[Attribute, ...]:
+    assert isinstance(seen.key, Key)
+    assert isinstance(seen.indexes, Mapping)
+    keys = (seen.key, *(i.key for i in seen.indexes.values() if isinstance(i, Index)))
+    return tuple(dict.fromkeys(a for k in keys for a in k.attributes))
+
+
+def _projects(seen: Index, declared: Mapping[str, Index]) -> bool:
+    return seen.projection is not declared[seen.name].projection
+
+
+# Lines to paste
+
+
+def key_line(key: Key) -> str:
+    return f"key({', '.join(map(attribute_line, key.attributes))})"
+
+
+def gsi_line(index: Index) -> str:
+    parts = [attribute_line(a) for a in index.key.attributes]
+    if index.name != "-".join([*_names(index.key), "index"]):
+        parts.append(f"name={_quoted(index.name)}")
+    if index.projection is not Projection.ALL:
+        parts.append(f"projection=Projection.{index.projection.name}")
+    return f"gsi({', '.join(parts)})"
+
+
+def attribute_line(a: Attribute) -> str:
+    match a.kind:
+        case Kind.STRING:
+            return _quoted(a.name)
+        case Kind.NUMBER:
+            return f"number({_quoted(a.name)})"
+        case Kind.BINARY:
+            return f"Attribute({_quoted(a.name)}, Kind.BINARY)"
+
+
+def _quoted(text: object) -> str:
+    return f'"{text}"'
+
+
+# Words
+
+
+def holds(live: TableSeen) -> str:
+    return f"{_count(live.items, 'item')}, {size(live.size)}"
+
+
+def size(count: int | Unknown) -> str:
+    if isinstance(count, Unknown):
+        return "an unknown size"
+    for unit, bytes_ in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
+        if count >= bytes_:
+            return f"{count / bytes_:.1f} {unit}".replace(".0 ", " ")
+    return f"{count} bytes"
+
+
+def governed(governance: Governance) -> str:
+    return {Governance.ORPHAN: "its stack was deleted", Governance.PRE_CDK: "it is older than any stack"}.get(
+        governance, "no stack has it"
+    )
+
+
+def _count(number: int | float | Unknown, one: str, many: str | None = None) -> str:
+    if isinstance(number, Unknown):
+        return f"an unknown number of {many or one + 's'}"
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _reads(reads: float | Unknown) -> str:
+    return "unknown reads" if isinstance(reads, Unknown) else f"{reads:,.0f} read units in {WINDOW_DAYS} days"
+
+
+def _show(value: object) -> str:
+    return key_line(value) if isinstance(value, Key) else str(value or "off")

@@ -1,0 +1,102 @@
+"""Accounts made by hand: the estate as if it had just been deployed, with whatever is changed about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from conftest import ROOT
+
+from holdfast import Environment, Placed, placements
+from holdfast.account import ONLY_IN_TEMPLATES, Account, IndexUse, StackLive, TableSeen
+from holdfast.observed import Observed, ObservedKey, Source
+from holdfast.template import StackSeen, observe
+from stacks import CATALOG
+
+NOW = datetime(2026, 4, 23, 12, tzinfo=UTC)
+CREATED = datetime(2025, 6, 1, tzinfo=UTC)
+UPDATED = datetime(2026, 2, 4, 12, tzinfo=UTC)
+ID = "000000000000"
+EVERY = tuple(s.id for s in CATALOG)
+
+
+@cache
+def template(stack: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((ROOT / "snapshots" / f"{stack}.json").read_text())["template"]
+    return found
+
+
+def deployed(placed: Placed, resources: Mapping[str, Any] | None = None) -> StackLive:
+    """A stack that was deployed from its snapshot, or with these resources instead."""
+    document = template(placed.id)
+    seen = StackSeen(
+        id=placed.name,
+        name=placed.name,
+        where=placed.name,
+        template=document if resources is None else document | {"Resources": resources},
+        region=placed.region,
+        protected=placed.env is Environment.PROD,
+        source=Source.DEPLOYED,
+    )
+    return StackLive(seen=seen, status="UPDATE_COMPLETE", created=CREATED, updated=UPDATED)
+
+
+def live(observed: Observed, region: str, **changes: Any) -> TableSeen:
+    """The live table that a deployed template gives."""
+    encryption = observed.encryption
+    if isinstance(encryption, ObservedKey):
+        encryption = replace(
+            encryption, deletion_policy=ONLY_IN_TEMPLATES, update_replace_policy=ONLY_IN_TEMPLATES, policy={}
+        )
+    seen = replace(
+        observed,
+        source=Source.LIVE,
+        where=f"arn:aws:dynamodb:{region}:{ID}:table/{observed.name}",
+        deletion_policy=ONLY_IN_TEMPLATES,
+        update_replace_policy=ONLY_IN_TEMPLATES,
+        encryption=encryption,
+    )
+    table = TableSeen(
+        observed=seen,
+        arn=seen.where,
+        status="ACTIVE",
+        created=CREATED,
+        items=0,
+        size=0,
+        indexes={i: IndexUse(items=0, size=0, reads=0.0) for i in observed.indexes},  # type: ignore[union-attr]
+        stack=observed.stack,
+    )
+    return replace(table, **changes)
+
+
+def account(region: str, ids: tuple[str, ...] = EVERY, **changes: Any) -> Account:
+    """Everything that these stacks declare for a region, deployed and live."""
+    return replace(_account(region, ids), **changes)
+
+
+@cache
+def _account(region: str, ids: tuple[str, ...]) -> Account:
+    there = [p for p in placements([s for s in CATALOG if s.id in ids]) if p.region == region]
+    stacks = {p.name: deployed(p) for p in there}
+    tables = {
+        str(o.name): live(o, region) for s in stacks.values() if isinstance(s.seen, StackSeen) for o in observe(s.seen)
+    }
+    return Account(id=ID, region=region, tables=tables, stacks=stacks, read_at=NOW)
+
+
+def with_table(account: Account, name: str, *, observed: Mapping[str, Any] | None = None, **changes: Any) -> Account:
+    """``account`` with one live table changed."""
+    assert isinstance(account.tables, Mapping)
+    table = account.tables[name]
+    changed = replace(table, observed=replace(table.observed, **(observed or {})), **changes)
+    return replace(account, tables=dict(account.tables) | {name: changed})
+
+
+def without(account: Account, *names: str) -> Account:
+    """``account`` without these live tables."""
+    assert isinstance(account.tables, Mapping)
+    return replace(account, tables={n: t for n, t in account.tables.items() if n not in names})

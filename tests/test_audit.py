@@ -1,0 +1,679 @@
+"""Intent, deployed and live: where they part, since when, and what only an account shows."""
+
+from __future__ import annotations
+
+import copy
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from accounts import CREATED, NOW, UPDATED, account, deployed, live, template, with_table, without
+from conftest import ROOT
+from declare import stack as declared_stack
+from declare import table as declared_table
+
+from holdfast import Assumed, Data, Environment, Fact, Guard, Placed, Waiver, catalog, gsi, key, number, placements
+from holdfast.account import Account, IndexUse, Mention, StackLive, TableSeen, Unreadable
+from holdfast.age import Declaration, declarations
+from holdfast.assembly import InputError
+from holdfast.audit import Audit, audit
+from holdfast.code import mentions
+from holdfast.gap import Commit
+from holdfast.intrinsics import Unknown
+from holdfast.model import Encryption, Usage
+from holdfast.observed import Source
+from holdfast.rules.base import Finding, Outcome
+from holdfast.template import StackSeen, observe
+from stacks import CATALOG
+
+PROD = "us-east-1"
+ANALYSIS = "call-analytics-prod-call-analysis-us-east-1"
+WEBHOOKS = "rc-subscription-prod-webhook-subscriptions"
+PLACES = {p.id: p for p in placements(CATALOG)}
+# A few stacks are enough for most tests, and quicker than all.
+FEW = (
+    "CallAnalytics-{Env}-Storage",
+    "ConnectionServiceStack-{env}",
+    "LegacyTablesStack-{env}",
+    "MessageSystemStack",
+    "RCSubscription-{env}-Storage",
+)
+
+
+def few(region: str = PROD, *more: str, **changes: Any) -> Account:
+    return account(region, (*FEW, *more), **changes)
+
+
+def look(*accounts: Account, env: Environment = Environment.PROD, **options: Any) -> Audit:
+    """An audit of the stacks that are deployed in ``accounts``, or would be."""
+    assert accounts
+    every = options.pop("every", False)
+    return audit([s for s in CATALOG if every or s.id in FEW], accounts, [env], **{"now": NOW} | options)
+
+
+def failed(found: Audit) -> set[tuple[str, str | None]]:
+    """What is wrong beyond the retired tables, which always are."""
+    return {(f.rule.id, f.table) for f in found.findings if f.outcome is Outcome.FAIL and f.rule.id != "HF605"}
+
+
+def unknowns(found: Audit) -> list[Finding]:
+    return [f for f in found.findings if f.outcome is Outcome.UNKNOWN]
+
+
+def one(found: Audit, rule: str, table: str | None) -> Finding:
+    (only,) = [f for f in found.findings if f.rule.id == rule and f.table == table]
+    return only
+
+
+def redeployed(seen: Account, stack: str, name: str, **properties: Any) -> Account:
+    """``seen`` with a table changed in the deployed template; None takes a property or policy out."""
+    placed = next(p for p in PLACES.values() if p.name == stack)
+    resources = copy.deepcopy(template(placed.id)["Resources"])
+    (resource,) = [r for r in resources.values() if r.get("Properties", {}).get("TableName") == name]
+    for key_, value in properties.items():
+        where = resource if key_.endswith("Policy") else resource["Properties"]
+        where[key_] = value
+        if value is None:
+            del where[key_]
+    assert isinstance(seen.stacks, Mapping)
+    return replace(seen, stacks=dict(seen.stacks) | {stack: deployed(placed, resources)})
+
+
+# Three ways
+
+
+def test_an_estate_that_was_just_deployed_is_clean_and_nothing_is_unknown() -> None:
+    for env, regions in ((Environment.PROD, ("us-east-1", "ap-northeast-1")), (Environment.TEST, ("us-west-2",))):
+        found = look(*map(account, regions), env=env, every=True)
+        assert failed(found) == set()
+        assert unknowns(found) == []
+        for row in found.rows:
+            for guard, (intent, *others) in row.guards.items():
+                assert set(others) <= ({"on", "-"} if intent == "on" else {"-"}), (row.table, guard)
+
+
+def test_every_guard_that_is_off_everywhere_is_found_on_every_table_that_needs_it_and_on_no_other() -> None:
+    off: dict[str, Any] = {
+        "deletion_protection": False,
+        "recovery": False,
+        "ttl": None,
+        "tags": {},
+        "watched": frozenset(),
+    }
+    seen = account(PROD)
+    assert isinstance(seen.tables, Mapping)
+    for name, table in seen.tables.items():
+        changes = off | ({"encryption": Encryption.AWS_OWNED} if table.observed.encryption is not None else {})
+        seen = with_table(seen, name, observed=changes)
+    rules = {
+        "HF001": Guard.DELETION_PROTECTION,
+        "HF004": Guard.PITR,
+        "HF006": Guard.TTL,
+        "HF007": Guard.CUSTOMER_KEY,
+        "HF010": Guard.TAGS,
+        "HF205": Guard.ALARMS,
+    }
+    wanted = {
+        (rule, p.fill(t.name))
+        for p in PLACES.values()
+        if p.region == PROD
+        for t in p.tables
+        for rule, guard in rules.items()
+        if guard in p.required(t)
+    }
+    found = failed(look(seen, every=True))
+    assert {f for f in found if f[0] in rules} == wanted
+    assert {rule for rule, _ in found} == {*rules, "HF015"}  # AcsTables promise another key for the rest
+
+
+@pytest.mark.parametrize(
+    ("in_template", "in_account", "says", "columns"),
+    [
+        (False, False, "intended, never deployed", ("on", "off", "off")),
+        (True, False, "intended and deployed, not live: somebody changed it by hand", ("on", "on", "off")),
+    ],
+)
+def test_a_gap_says_where_intent_deployed_and_live_part(
+    in_template: bool, in_account: bool, says: str, columns: tuple[str, str, str]
+) -> None:
+    seen = redeployed(few(PROD), "RCSubscription-prod-Storage", WEBHOOKS, DeletionProtectionEnabled=in_template)
+    seen = with_table(seen, WEBHOOKS, observed={"deletion_protection": in_account})
+    found = look(seen)
+    assert failed(found) == {("HF001", WEBHOOKS)}
+    gap = one(found, "HF001", WEBHOOKS).gap
+    assert gap
+    assert (gap.intent, gap.deployed, gap.live) == columns
+    assert gap.says == says
+    (row,) = [r for r in found.rows if r.table == WEBHOOKS]
+    assert row.guards[Guard.DELETION_PROTECTION] == columns
+
+
+def test_a_table_that_is_protected_live_only_needs_a_deploy() -> None:
+    seen = redeployed(few(PROD), "RCSubscription-prod-Storage", WEBHOOKS, DeletionProtectionEnabled=None)
+    found = look(seen)
+    assert failed(found) == {("HF615", WEBHOOKS)}
+    behind = one(found, "HF615", WEBHOOKS)
+    assert "deletion protection is off" in behind.detail
+    assert "cdk deploy RCSubscription-prod-Storage" in behind.fix
+
+
+@pytest.mark.parametrize(("policy", "rule"), [("DeletionPolicy", "HF002"), ("UpdateReplacePolicy", "HF003")])
+def test_what_only_templates_say_is_judged_on_the_deployed_one(policy: str, rule: str) -> None:
+    found = look(redeployed(few(PROD), "RCSubscription-prod-Storage", WEBHOOKS, **{policy: "Delete"}))
+    assert failed(found) == {(rule, WEBHOOKS)}
+    assert one(found, rule, WEBHOOKS).source.value == "deployed"
+
+
+def test_a_live_table_in_no_stack_fails_to_be_kept_once_and_names_the_deleted_stack() -> None:
+    seen = few(PROD)
+    assert isinstance(seen.stacks, Mapping)
+    stacks = {n: s for n, s in seen.stacks.items() if n != "ConnectionServiceStack-prod"}
+    seen = replace(seen, stacks=stacks, deleted={"RingCentralOAuthStack-prod": datetime(2025, 12, 29, tzinfo=UTC)})
+    orphans = [p.fill(t.name) for p in [PLACES["ConnectionServiceStack-prod"]] for t in p.tables]
+    for name in orphans:
+        seen = with_table(seen, name, stack="RingCentralOAuthStack-prod")
+    found = look(seen)
+    assert failed(found) == {("HF002", name) for name in orphans}
+    kept = one(found, "HF002", orphans[0])
+    assert "in no stack" in kept.detail
+    assert "RingCentralOAuthStack-prod was deleted on 2025-12-29" in kept.detail
+    assert "cdk import ConnectionServiceStack-prod" in kept.fix
+
+
+def test_a_table_that_need_not_be_kept_and_is_in_no_stack_is_found_as_well() -> None:
+    seen = few("us-west-2")
+    assert isinstance(seen.stacks, Mapping)
+    seen = replace(seen, stacks={n: s for n, s in seen.stacks.items() if n != "RCSubscription-test-Storage"})
+    found = failed(look(seen, env=Environment.TEST))
+    assert found == {
+        ("HF604", "rc-subscription-test-webhook-subscriptions"),
+        ("HF604", "rc-subscription-test-idempotency"),
+    }
+
+
+# Ages
+
+
+def git(folder: Path, *arguments: str, when: datetime = NOW) -> None:
+    author = {
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@b.c",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a@b.c",
+    }
+    dates = {"GIT_AUTHOR_DATE": when.isoformat(), "GIT_COMMITTER_DATE": when.isoformat()}
+    nowhere = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    subprocess.run(
+        ["git", *arguments], cwd=folder, check=True, capture_output=True, env=os.environ | author | dates | nowhere
+    )
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """stacks/ as of 2025, with the protection of call-analysis committed on 2026-03-02."""
+    shutil.copytree(ROOT / "stacks", tmp_path / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
+    module = tmp_path / "stacks" / "call_analytics.py"
+    text = module.read_text()
+    module.write_text(text.replace("lifetime=Durable(),", 'lifetime=Transient(ttl="ttl"),', 1))
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "tables", when=datetime(2025, 1, 1, tzinfo=UTC))
+    module.write_text(text)
+    git(tmp_path, "commit", "-q", "-a", "-m", "protect", when=datetime(2026, 3, 2, 9, tzinfo=UTC))
+    return tmp_path
+
+
+def unprotected(**options: Any) -> Finding:
+    """The gap of the call-analytics tables, as the source found it on 2026-04-23."""
+    seen = redeployed(few(PROD), "CallAnalytics-Prod-Storage", ANALYSIS, DeletionProtectionEnabled=None)
+    seen = with_table(seen, ANALYSIS, observed={"deletion_protection": False})
+    return one(look(seen, **options), "HF001", ANALYSIS)
+
+
+def test_the_documented_gap_is_52_days_from_the_commit_and_78_from_the_last_update(repository: Path) -> None:
+    found = unprotected(declared=declarations(repository / "stacks"))
+    assert found.gap
+    assert (found.gap.days_intended, found.gap.days_since_update) == (52, 78)
+    assert found.gap.says == "intended, never deployed"
+    assert found.declared == f"stacks/call_analytics.py:{_line(repository)}"
+
+
+def _line(repository: Path) -> int:
+    lines = (repository / "stacks" / "call_analytics.py").read_text().splitlines()
+    return next(n for n, line in enumerate(lines, start=1) if line.strip() == "Table(")
+
+
+def test_a_change_beside_the_intent_does_not_make_the_gap_younger(repository: Path) -> None:
+    module = repository / "stacks" / "call_analytics.py"
+    module.write_text(module.read_text().replace("AI analysis of each call", "What AI says of each call"))
+    git(repository, "commit", "-q", "-a", "-m", "words", when=datetime(2026, 4, 20, tzinfo=UTC))
+    found = declarations(repository / "stacks")["call-analytics-{env}-call-analysis-{region}"]
+    assert {f: c.when.date() for f, c in found.commits.items() if f in ("purpose", "lifetime", "key")} == {
+        "purpose": date(2026, 4, 20),
+        "lifetime": date(2026, 3, 2),
+        "key": date(2025, 1, 1),
+    }
+
+
+def test_without_a_repository_the_age_is_unknown_and_the_gap_is_not(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "stacks", tmp_path / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
+    found = unprotected(declared=declarations(tmp_path / "stacks"))
+    assert found.gap
+    assert (found.gap.days_intended, found.gap.days_since_update) == (None, 78)
+    assert "unknown since which commit" in found.gap.age
+
+
+def test_a_line_that_is_not_committed_and_a_history_that_is_cut_off_have_no_age(
+    repository: Path, tmp_path: Path
+) -> None:
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{repository}", "shallow")
+    name = "call-analytics-{env}-call-analysis-{region}"
+    assert declarations(tmp_path / "shallow" / "stacks")[name].commits == {}
+    module = repository / "stacks" / "call_analytics.py"
+    module.write_text(module.read_text().replace("lifetime=Durable(),", "lifetime=Durable(ttl=None),", 1))
+    facts = declarations(repository / "stacks")[name]
+    assert facts.set_by("lifetime") is None
+    assert facts.set_by("key") is not None
+    module.write_text(module.read_text().replace('gsi("transcriptionJobName"),', 'gsi("transcriptionJob"),', 1))
+    assert declarations(repository / "stacks")[name].set_by("indexes") is None  # one line of eleven is enough
+
+
+def test_every_declared_table_is_found_in_its_module() -> None:
+    assert set(declarations(ROOT / "stacks")) == {t.name for s in CATALOG for t in s.tables}
+
+
+# The estate
+
+
+def test_a_declared_table_that_is_gone_is_one_finding_and_says_why() -> None:
+    found = look(without(few(PROD), WEBHOOKS))
+    assert failed(found) == {("HF601", WEBHOOKS)}
+    assert (
+        "deployed in RCSubscription-prod-Storage, but not live: somebody deleted it"
+        in one(found, "HF601", WEBHOOKS).detail
+    )
+    seen = few(PROD)
+    assert isinstance(seen.stacks, Mapping)
+    never = replace(
+        without(seen, ANALYSIS), stacks={n: s for n, s in seen.stacks.items() if n != "CallAnalytics-Prod-Storage"}
+    )
+    assert "never deployed" in one(look(never), "HF601", ANALYSIS).detail
+    dying = with_table(seen, WEBHOOKS, status="DELETING")
+    assert failed(look(dying)) == {("HF601", WEBHOOKS)}
+
+
+def test_a_stack_that_is_declared_as_undeployed_may_be_missing() -> None:
+    names = [PLACES["MessageSystemStack-prod"].fill(t.name) for t in PLACES["MessageSystemStack-prod"].tables]
+    seen = without(few(PROD), *names)
+    assert isinstance(seen.stacks, Mapping)
+    seen = replace(seen, stacks={n: s for n, s in seen.stacks.items() if n != "MessageSystemStack"})
+    found = look(seen)
+    assert failed(found) == set()
+    assert one(found, "HF601", names[0]).outcome is Outcome.EXEMPT
+
+
+def test_a_stack_without_tables_that_was_never_deployed_is_found() -> None:
+    empty = declared_stack(id="Empty-{env}")
+    later = declared_stack(id="Later-{env}", undeployed=(Environment.PROD,))
+    found = audit([empty, later], [account(PROD, (), stacks={})], [Environment.PROD], now=NOW)
+    assert [(f.rule.id, f.stack) for f in found.findings if f.outcome is Outcome.FAIL] == [("HF616", "Empty-prod")]
+    unread = audit([empty], [account(PROD, (), stacks=Unknown("denied"))], [Environment.PROD], now=NOW)
+    assert [f.rule.id for f in unknowns(unread)] == ["HF616"]
+
+
+def test_what_the_template_of_a_stack_lacks_is_dated_by_its_last_update() -> None:
+    seen = few(PROD)
+    assert isinstance(seen.stacks, Mapping)
+    stack = seen.stacks["RCSubscription-prod-Storage"]
+    assert isinstance(stack.seen, StackSeen)
+    open_ = replace(stack, seen=replace(stack.seen, protected=False))
+    found = look(replace(seen, stacks=dict(seen.stacks) | {"RCSubscription-prod-Storage": open_}))
+    (termination,) = [f for f in found.findings if f.rule.id == "HF013" and f.outcome is Outcome.FAIL]
+    assert termination.gap
+    assert termination.gap.days_since_update == 78
+
+
+def stranger(name: str, **changes: Any) -> TableSeen:
+    seen = few(PROD)
+    assert isinstance(seen.tables, Mapping)
+    return live(replace(seen.tables[WEBHOOKS].observed, name=name), PROD, **changes)
+
+
+def test_an_undeclared_table_is_an_orphan_with_the_name_of_its_deleted_stack() -> None:
+    seen = few(PROD)
+    assert isinstance(seen.tables, Mapping)
+    orphan = stranger("old-orders", stack="OldStack", items=7, size=1400)
+    seen = replace(
+        seen,
+        tables=dict(seen.tables) | {"old-orders": orphan},
+        deleted={"OldStack": datetime(2026, 1, 5, tzinfo=UTC)},
+    )
+    found = look(seen)
+    assert failed(found) == {("HF602", "old-orders")}
+    detail = one(found, "HF602", "old-orders").detail
+    assert "7 items, 1.4 KB" in detail
+    assert "OldStack was deleted on 2026-01-05" in detail
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_a_table_in_a_stack_and_not_in_the_code_is_told_apart_from_an_orphan(alive: bool) -> None:
+    seen = few(PROD)
+    assert isinstance(seen.stacks, Mapping)
+    assert isinstance(seen.tables, Mapping)
+    resource = {"Type": "AWS::DynamoDB::Table", "Properties": {"TableName": "old-orders"}}
+    other = StackSeen(id="Other", name="Other", where="Other", template={"Resources": {"T": resource}}, region=PROD)
+    stack = StackLive(seen=other, status="CREATE_COMPLETE", created=CREATED, updated=None)
+    tables = dict(seen.tables) | ({"old-orders": stranger("old-orders", stack="Other")} if alive else {})
+    found = look(replace(seen, stacks=dict(seen.stacks) | {"Other": stack}, tables=tables))
+    assert failed(found) == {("HF603", "old-orders")}
+    assert ("not live either" in one(found, "HF603", "old-orders").detail) is not alive
+
+
+def test_retired_tables_are_listed_with_what_they_hold_and_their_phase() -> None:
+    seen = with_table(account(PROD), "CallAnalysisMetadata", items=401, size=117_000)
+    found = look(seen, every=True)
+    retired = {f.table for f in found.findings if f.rule.id == "HF605" and f.outcome is Outcome.FAIL}
+    states = {p.fill(t.name): t.state.usage for p in PLACES.values() if p.region == PROD for t in p.tables}
+    assert retired == {n for n, usage in states.items() if usage in (Usage.LEGACY, Usage.DEAD, Usage.DUPLICATE)}
+    assert one(found, "HF605", "CallAnalysisMetadata").detail == "dead, holds 401 items, 117 KB, archive phase 1"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "outcome"), [(29, 1, Outcome.FAIL), (29, 29, Outcome.PASS), (0, 0, Outcome.PASS)]
+)
+def test_a_duplicate_with_more_data_than_its_successor_is_found(old: int, new: int, outcome: Outcome) -> None:
+    seen = with_table(account("us-west-2"), "orangetheory-BlackoutPeriods-test", items=old)
+    seen = with_table(seen, "studio-BlackoutPeriods-test", items=new)
+    found = one(look(seen, env=Environment.TEST, every=True), "HF606", "orangetheory-BlackoutPeriods-test")
+    assert found.outcome is outcome
+    if outcome is Outcome.FAIL:
+        assert found.detail == "it holds 29 items, its successor studio-BlackoutPeriods-test holds 1"
+
+
+def test_a_duplicate_whose_items_cannot_be_counted_is_unknown() -> None:
+    seen = with_table(account("us-west-2"), "studio-BlackoutPeriods-test", items=Unknown("denied"))
+    found = one(look(seen, env=Environment.TEST, every=True), "HF606", "orangetheory-BlackoutPeriods-test")
+    assert found.outcome is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("use", "items", "created", "outcome", "word"),
+    [
+        (IndexUse(items=0, size=0, reads=0.0), 10, CREATED, Outcome.FAIL, "empty"),
+        (IndexUse(items=0, size=0, reads=0.0), 0, CREATED, Outcome.EXEMPT, "the table is empty"),
+        (
+            IndexUse(items=9, size=2_000_000, reads=0.0),
+            10,
+            CREATED,
+            Outcome.FAIL,
+            "saves 2 MB and up to one write in 2",
+        ),
+        (IndexUse(items=9, size=90, reads=0.0), 10, NOW - timedelta(days=9), Outcome.EXEMPT, "too young"),
+        (IndexUse(items=9, size=90, reads=4.5), 10, CREATED, Outcome.PASS, "4 read units in 30 days"),
+        (IndexUse(items=9, size=90, reads=Unknown("denied")), 10, CREATED, Outcome.UNKNOWN, "denied"),
+        (IndexUse(items=Unknown("denied"), size=90, reads=1.0), 10, CREATED, Outcome.UNKNOWN, "cannot be counted"),
+    ],
+)
+def test_what_an_index_is_worth(use: IndexUse, items: int, created: datetime, outcome: Outcome, word: str) -> None:
+    seen = with_table(few(PROD), WEBHOOKS, items=items, created=created, indexes={"subscriptionId-index": use})
+    found = one(look(seen), "HF608", WEBHOOKS)
+    assert found.outcome is outcome
+    assert word in found.detail
+    assert found.where.endswith("/index/subscriptionId-index")
+
+
+def test_twins_may_differ_in_protection_and_in_nothing_else() -> None:
+    accounts = [account(r) for r in ("us-east-1", "us-west-2", "ap-northeast-1")]
+    both = audit(CATALOG, accounts, Environment, now=NOW)
+    assert failed(both) == set()
+    twins = [f for f in both.findings if f.rule.id == "HF607"]
+    assert len(twins) == sum(1 for s in CATALOG if len(s.environments) == 2 for t in s.tables if t.only is None)
+    assert isinstance(accounts[1].tables, Mapping)
+    test = accounts[1].tables["studio-Cache-test"].observed
+    accounts[1] = with_table(accounts[1], "studio-Cache-test", observed={"indexes": {"x": gsi("x", name="x-index")}})
+    found = audit(CATALOG, accounts, Environment, now=NOW)
+    assert one(found, "HF607", "studio-Cache-prod").detail == "only test has x"
+    accounts[1] = with_table(accounts[1], "studio-Cache-test", observed={"indexes": Unknown("denied"), "key": test.key})
+    assert one(audit(CATALOG, accounts, Environment, now=NOW), "HF607", "studio-Cache-prod").outcome is Outcome.UNKNOWN
+
+
+# What names tables
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "rule"),
+    [
+        (WEBHOOKS, "variable", None),
+        ("no-such-table", "variable", "HF609"),
+        ("ConnectionService-Organizations-test", "variable", "HF609"),
+        ("rc-subscription-test-webhook-subscriptions", "variable", "HF610"),
+        ("call-analysis", "event source", "HF611"),
+        ("ConnectionService-CallAnalysisConfigurations-prod", "policy", "HF611"),
+    ],
+)
+def test_what_runs_names_tables_that_exist_here_and_are_in_use(name: str, kind: str, rule: str | None) -> None:
+    told = Mention(where="function f, variable V", kind=kind, table=name)
+    found = look(few(PROD, mentions=(told,)), few("us-west-2"))
+    assert failed(found) == ({(rule, name)} if rule else set())
+    if rule:
+        assert "function f, variable V names" in one(found, rule, name).detail
+
+
+def test_where_two_environments_share_a_region_nothing_runs_astray() -> None:
+    names = ("miyabi-lambda-data-test", "miyabi-lambda-data-production")
+    told = tuple(Mention(where="function f", kind="event source", table=name) for name in names)
+    seen = account("ap-northeast-1", mentions=told)
+    for env in Environment:
+        assert failed(look(seen, env=env, every=True)) == set()
+
+
+def test_a_name_cannot_be_called_a_phantom_where_tables_could_not_be_listed() -> None:
+    told = Mention(where="function f", kind="variable", table="no-such-table")
+    seen = few(PROD, tables=Unknown("denied"), mentions=(told,))
+    assert one(look(seen), "HF609", "no-such-table").outcome is Outcome.UNKNOWN
+
+
+def test_code_is_searched_for_names_and_arns(tmp_path: Path) -> None:
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "x.ts").write_text('"call-events"')
+    (tmp_path / "resources.ts").write_text(
+        "// the call-analysis table\n"
+        'const a = "arn:aws:dynamodb:us-east-1:123456789012:table/call-analysis";\n'
+        f"const b = '{WEBHOOKS}';\n"
+        'const c = "arn:aws:dynamodb:us-east-1:123456789012:table/gone";\n'
+    )
+    (tmp_path / "binary").write_bytes(b'"call-analysis"\0')
+    names = {"call-analysis", "call-events", WEBHOOKS}
+    found = look(few(PROD), mentions=tuple(mentions([tmp_path], names)))
+    assert failed(found) == {("HF611", "call-analysis"), ("HF612", WEBHOOKS), ("HF609", "gone")}
+    assert one(found, "HF612", WEBHOOKS).where == f"{tmp_path}/resources.ts:3"
+    with pytest.raises(InputError, match="does not exist"):
+        list(mentions([tmp_path / "nowhere"], names))
+
+
+# Assumed facts
+
+
+def shop(**changes: Any) -> tuple[Placed, Account]:
+    """One stack whose key and index are assumed, with a live table to compare."""
+    guess = {
+        "key": key("id"),
+        "indexes": (gsi("a", assumed="counted only"),),
+        "assumed": (Assumed(Fact.KEY, "a guess"),),
+    }
+    stacks = catalog(declared_stack(declared_table(**guess | changes), environments=(Environment.TEST,)))
+    (placed,) = placements(stacks)
+    resource = {
+        "Type": "AWS::DynamoDB::Table",
+        "Properties": {
+            "TableName": "orders-test",
+            "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [{"AttributeName": n, "AttributeType": k} for n, k in (("id", "S"), ("a", "S"))],
+            "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+            "GlobalSecondaryIndexes": [
+                {
+                    "IndexName": "a-index",
+                    "KeySchema": [{"AttributeName": "a", "KeyType": "HASH"}],
+                    "Projection": {"ProjectionType": "ALL"},
+                }
+            ],
+            "Tags": [{"Key": k, "Value": v} for k, v in (placed.tags | placed.table_tags(placed.tables[0])).items()],
+        },
+    }
+    seen = StackSeen(
+        id=placed.name, name=placed.name, where="t", template={"Resources": {"T": resource}}, region=placed.region
+    )
+    (observed,) = observe(seen)
+    stack = StackLive(seen=seen, status="CREATE_COMPLETE", created=CREATED, updated=UPDATED)
+    table = live(observed, placed.region)
+    return placed, account(placed.region, tables={"orders-test": table}, stacks={placed.name: stack})
+
+
+def shopped(placed: Placed, seen: Account) -> Audit:
+    return audit([placed.stack], [seen], [placed.env], now=NOW)
+
+
+def test_a_live_table_confirms_what_was_assumed() -> None:
+    found = shopped(*shop())
+    said = [f.detail for f in found.findings if f.rule.id == "HF613"]
+    assert said == [
+        "key: confirmed by the live table; delete assumed=",
+        "index of a-index: confirmed by the live table; delete assumed=",
+    ]
+    assert failed(found) == set()
+
+
+@pytest.mark.parametrize(
+    ("seen", "line"),
+    [
+        (
+            {"key": key("orderId", number("at"))},
+            'key: refuted by the live table, which has key=key("orderId", number("at")),',
+        ),
+        (
+            {"indexes": {"b": gsi("b", "c", name="by-b")}},
+            'index of a-index: refuted by the live table, which has gsi("b", "c", name="by-b")',
+        ),
+    ],
+)
+def test_a_refuted_assumption_is_one_finding_with_the_line_to_paste(seen: Mapping[str, Any], line: str) -> None:
+    placed, there = shop()
+    changed = dict(seen)
+    if "indexes" in changed:
+        changed["indexes"] = {"by-b": changed["indexes"]["b"]}
+    wrong = with_table(there, "orders-test", observed=changed, indexes={})
+    found = shopped(placed, wrong)
+    on_live = {f for f in failed(found) if f[0] != "HF615"}  # the template still says what was assumed
+    assert on_live == {("HF613", "orders-test")}
+    assert line in [f.detail for f in found.findings if f.rule.id == "HF613"]
+
+
+def test_wrong_types_of_keys_are_refuted_attribute_by_attribute() -> None:
+    placed, there = shop(assumed=(Assumed(Fact.KEY_TYPES, "a guess"),))
+    found = shopped(placed, with_table(there, "orders-test", observed={"key": key(number("id"))}))
+    refuted = [f.detail for f in found.findings if f.rule.id == "HF613" and f.outcome is Outcome.FAIL]
+    assert refuted == ['key types: refuted by the live table, which has number("id")']
+
+
+# What cannot be read
+
+
+def test_tables_that_cannot_be_listed_are_unknown_one_by_one_and_nothing_else_is_said_of_them() -> None:
+    hole = Unreadable(what="the list of tables", reason="not allowed", action="dynamodb:ListTables")
+    found = look(few(PROD, tables=Unknown("not allowed"), unreadable=(hole,)))
+    assert failed(found) == set()
+    assert {f.rule.id for f in unknowns(found)} == {"HF601", "HF614"}
+    assert "needs dynamodb:ListTables" in next(f.detail for f in unknowns(found) if f.rule.id == "HF614")
+    assert {c for r in found.rows for i, _, c in r.guards.values() if i == "on"} <= {"unknown", "-"}
+    assert len(unknowns(found)) == len(found.rows) + 1
+    assert not [f for f in found.findings if f.source is Source.LIVE and f.outcome is Outcome.PASS]
+
+
+def test_templates_are_judged_even_where_tables_cannot_be_listed() -> None:
+    seen = redeployed(few(PROD), "RCSubscription-prod-Storage", WEBHOOKS, DeletionPolicy="Delete")
+    assert failed(look(replace(seen, tables=Unknown("not allowed")))) == {("HF002", WEBHOOKS)}
+    nothing = look(replace(seen, tables=Unknown("not allowed"), stacks={}))
+    assert failed(nothing) == set()  # whether they are live, and so in no stack, nobody can say
+
+
+@pytest.mark.parametrize("what", ["stacks", "template"])
+def test_templates_that_cannot_be_read_leave_live_guards_judged_and_retain_unknown(what: str) -> None:
+    seen = few(PROD)
+    assert isinstance(seen.stacks, Mapping)
+    closed = replace(seen.stacks["RCSubscription-prod-Storage"], seen=Unknown("not allowed"))
+    stacks = Unknown("not allowed") if what == "stacks" else dict(seen.stacks) | {"RCSubscription-prod-Storage": closed}
+    found = look(with_table(replace(seen, stacks=stacks), WEBHOOKS, observed={"recovery": False}))
+    assert failed(found) == {("HF004", WEBHOOKS)}
+    gap = one(found, "HF004", WEBHOOKS).gap
+    assert gap
+    assert gap.deployed == "unknown"
+    assert {f.rule.id for f in unknowns(found) if f.table == WEBHOOKS} == {"HF002", "HF003", "HF012", "HF014", "HF615"}
+
+
+FIELDS = ("deletion_protection", "recovery", "recovery_days", "ttl", "encryption", "tags", "key", "indexes", "billing",
+          "stream", "watched", "alarms", "extras")  # fmt: skip
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_setting_that_cannot_be_read_is_unknown_never_off_and_never_fine(field: str) -> None:
+    found = look(with_table(few(PROD), WEBHOOKS, observed={field: Unknown("not allowed")}))
+    assert failed(found) == set()
+    assert {f.table for f in unknowns(found)} == {WEBHOOKS}
+    assert all("not allowed" in f.detail for f in unknowns(found) if f.rule.id != "HF607")
+
+
+# Waivers, several accounts
+
+
+def test_a_waiver_excuses_a_live_gap_until_it_ends() -> None:
+    waiver = Waiver(rule="HF010", reason="tags follow", owner="shop-team", expires=date(2026, 5, 1))
+    placed, there = shop(waivers=(waiver,))
+    bare = with_table(there, "orders-test", observed={"tags": {}})
+    assert failed(shopped(placed, bare)) == set()
+    late = audit([placed.stack], [bare], [placed.env], now=NOW + timedelta(days=30))
+    assert ("HF010", "orders-test") in failed(late)
+
+
+def test_tables_may_be_spread_over_several_accounts() -> None:
+    whole = few(PROD)
+    assert isinstance(whole.tables, Mapping)
+    assert isinstance(whole.stacks, Mapping)
+    ours = without(whole, WEBHOOKS, "rc-subscription-prod-idempotency")
+    ours = replace(ours, stacks={n: s for n, s in whole.stacks.items() if n != "RCSubscription-prod-Storage"})
+    theirs = replace(
+        whole,
+        id="111111111111",
+        tables={n: t for n, t in whole.tables.items() if n.startswith("rc-")},
+        stacks={"RCSubscription-prod-Storage": whole.stacks["RCSubscription-prod-Storage"]},
+    )
+    for accounts in ((ours, theirs), (theirs, ours)):
+        found = look(*accounts)
+        assert failed(found) == set()
+        assert unknowns(found) == []
+
+
+def test_a_region_that_was_not_read_is_not_judged() -> None:
+    assert {r.region for r in look(few(PROD)).rows} == {PROD}
+
+
+def test_personal_tables_are_those_that_the_key_rules_ask_about() -> None:
+    """The columns come from the policy, so a table that is not personal never shows a missing key."""
+    rows = {r.table: r for r in look(account(PROD), every=True).rows}
+    for p in PLACES.values():
+        for t in p.tables if p.region == PROD and p.env is Environment.PROD else ():
+            asked = rows[p.fill(t.name)].guards[Guard.CUSTOMER_KEY][0] == "on"
+            assert asked is (t.data is Data.PERSONAL)
+
+
+def test_a_declaration_is_dated_by_the_newest_of_the_facts_that_matter() -> None:
+    old, new = Commit("a" * 40, CREATED), Commit("b" * 40, UPDATED)
+    found = Declaration(where="stacks/x.py:1", commits={"lifetime": old, "floor": new, "purpose": new})
+    assert found.set_by("lifetime", "floor") is new
+    assert found.set_by("lifetime") is old
+    assert found.set_by("key") is None

@@ -1,0 +1,157 @@
+"""`holdfast audit` and `holdfast fix` as a user runs them, and what they print."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+from accounts import NOW, account, with_table
+from conftest import ROOT
+
+from holdfast import Environment
+from holdfast.account import IndexUse, Unreadable
+from holdfast.age import declarations
+from holdfast.audit import Audit, audit
+from holdfast.cli import main
+from holdfast.report import exit_code, render
+from holdfast.report.text import audit_summary
+from holdfast.rules.base import Finding, Outcome, Severity
+from stacks import CATALOG
+
+WEBHOOKS = "rc-subscription-prod-webhook-subscriptions"
+IDS = ("LegacyTablesStack-{env}", "RCSubscription-{env}-Storage")
+
+
+@pytest.fixture(scope="module")
+def found() -> Audit:
+    uses = {f"i{n}-index": IndexUse(items=0, size=0, reads=0.0) for n in range(2)}
+    seen = with_table(
+        account("us-east-1", IDS), WEBHOOKS, observed={"deletion_protection": False}, items=3, indexes=uses
+    )
+    hole = Unreadable(what="alarms", reason="not allowed", action="cloudwatch:DescribeAlarms")
+    stacks = [s for s in CATALOG if s.id in IDS]
+    seen = with_table(seen, "call-analysis", observed={}, items=5, size=500)
+    return audit(
+        stacks, [replace(seen, unreadable=(hole,))], [Environment.PROD], now=NOW, declared=declarations(ROOT / "stacks")
+    )
+
+
+def printed(found: Audit, style: str, **options: Any) -> str:
+    return render(style, found.findings, command="audit", env="prod", audit=found, **options)
+
+
+def bad(findings: Iterable[Finding]) -> list[Finding]:
+    return [f for f in findings if f.outcome in (Outcome.FAIL, Outcome.UNKNOWN)]
+
+
+def test_text_puts_what_is_wrong_with_a_table_together_worst_first_with_its_three_columns(found: Audit) -> None:
+    blocks = printed(found, "text").split("\n\n")
+    title, header, row, *lines = blocks[0].splitlines()
+    assert title.startswith(f"{WEBHOOKS}  (RCSubscription-prod-Storage, prod, stacks/rc_subscription.py:")
+    assert header.split() == ["intent", "deployed", "live"]
+    assert row.split() == ["deletion", "protection", "on", "on", "off"]
+    assert [line.split()[1] for line in lines if line.startswith("  FAIL")] == ["HF001", "HF608", "HF608"]
+    assert "somebody changed it by hand; " in lines[1]
+    assert (
+        blocks[-1]
+        .splitlines()[1]
+        .startswith("  ????  HF614  medium    alarms: not allowed (needs cloudwatch:DescribeAlarms)")
+    )
+    assert "\033[" not in printed(found, "text")
+    assert "\033[31mFAIL\033[0m" in printed(found, "text", colour=True)
+
+
+def test_the_summary_counts_tables_gaps_and_severities(found: Audit) -> None:
+    assert re.fullmatch(
+        r"6 declared tables, 1 with a gap: 7 failed \(1 critical, 6 low\), 1 unknown, \d+ passed, \d+ exempt",
+        audit_summary(found.findings, found.rows),
+    )
+
+
+def test_json_has_the_documented_members_and_the_columns(found: Audit) -> None:
+    document = json.loads(printed(found, "json"))
+    assert len(document["findings"]) == len(bad(found.findings))
+    (gap,) = [f for f in document["findings"] if f["rule"] == "HF001"]
+    assert gap["source"] == "live"
+    assert gap["declared"].startswith("stacks/rc_subscription.py:")
+    assert gap["gap"]["says"].startswith("intended and deployed, not live")
+    assert gap["gap"]["days_since_update"] == 78
+    assert document["at"] == "2026-04-23T12:00:00+00:00"
+    tables = {t["table"]: t for t in document["tables"]}
+    assert tables[WEBHOOKS]["guards"]["DELETION_PROTECTION"] == {"intent": "on", "deployed": "on", "live": "off"}
+    assert (tables["call-analysis"]["items"], tables["call-analysis"]["bytes"]) == (5, 500)
+    whole = json.loads(printed(found, "json", everything=True))
+    assert len(whole["findings"]) == len(found.findings) == sum(whole["summary"][o.value] for o in Outcome)
+
+
+def test_sarif_is_valid_points_at_the_declaration_and_tells_findings_apart(found: Audit) -> None:
+    schemas = ROOT / "node_modules" / "@microsoft" / "sarif-matcher-utils" / "lib" / "schemas"
+    (path,) = schemas.glob("sarif-2.1.0*.json")
+    document = json.loads(printed(found, "sarif"))
+    jsonschema.validate(document, json.loads(path.read_text()))
+    results = document["runs"][0]["results"]
+    (first,) = [r for r in results if r["ruleId"] == "HF001"]
+    place = first["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "stacks/rc_subscription.py"
+    assert place["region"]["startLine"] > 1
+    assert len({r["partialFingerprints"]["holdfast/v1"] for r in results}) == len(results)
+
+
+def test_junit_counts_every_verdict(found: Audit) -> None:
+    suite = ElementTree.fromstring(printed(found, "junit").partition("?>")[2])
+    assert suite.attrib["tests"] == str(len(found.findings))
+    assert (suite.attrib["failures"], suite.attrib["errors"]) == ("7", "1")
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("critical", 1), ("info", 1)])
+def test_only_what_is_severe_enough_fails(fail_on: str, code: int, found: Audit) -> None:
+    assert exit_code(found.findings, Severity(fail_on)) == code
+    low = [f for f in found.findings if f.rule.severity is Severity.LOW]
+    assert exit_code(low, Severity.MEDIUM) == 0
+    assert exit_code(low, Severity.LOW) == 1
+    unread = [f for f in found.findings if f.outcome is not Outcome.FAIL]
+    assert exit_code(unread, Severity.INFO) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("audit", "--env", "staging"), "unknown environment 'staging': known are prod, test, all"),
+        (("audit", "--env", "prod", "--select", "HF999"), "unknown rule 'HF999'"),
+        (("audit", "--env", "prod", "--code", "nowhere"), "--code nowhere does not exist"),
+        (("audit", "--env", "prod", "--local"), "the emulator does not run: start it with `holdfast local up`"),
+        (("audit", "--env", "prod", "--local", "--profile", "x"), "--local is one place: drop --profile"),
+        (("audit", "--env", "prod", "--profile", "nobody-has-this"), "nobody-has-this"),
+        (("audit", "--env", "prod"), "there are no usable credentials"),
+        (("fix", "--env", "prod", "--only", "HF102"), "--only HF102 is not what a call can repair: known are HF001"),
+        (("fix", "--env", "prod", "--only", ""), "is not what a call can repair"),
+        (("fix", "--env", "prod", "--apply"), "there are no usable credentials"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(
+    arguments: tuple[str, ...],
+    line: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    nowhere = str(tmp_path / "none")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, nowhere)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("holdfast: ")
+    assert line in err
+    assert err.count("\n") == 1

@@ -1,0 +1,370 @@
+"""`fix` turns on what is required and off, says so first, and never does anything else."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from accounts import NOW, account, with_table
+from declare import stack as declared_stack
+from declare import table as declared_table
+from emulator import Aws, fresh_account
+
+from holdfast import Data, Environment, Placed, Transient, catalog, placements
+from holdfast.account import Account
+from holdfast.audit import audit
+from holdfast.fix import FIXABLE, Change, Plan, plan
+from holdfast.iam import Call
+from holdfast.intrinsics import Unknown
+from holdfast.live.apply import FIX, _make, apply
+from holdfast.live.failure import CallError, Kind
+from holdfast.live.options import Options
+from holdfast.live.reader import read_all
+from holdfast.model import Encryption, Stack
+from stacks import CATALOG
+
+WEBHOOKS = "rc-subscription-prod-webhook-subscriptions"
+EVENTS = "rc-subscription-prod-idempotency"
+ANALYSIS = "call-analytics-prod-call-analysis-us-east-1"
+IDS = ("CallAnalytics-{Env}-Storage", "RCSubscription-{env}-Storage")
+STACKS = tuple(s for s in CATALOG if s.id in IDS)
+Json = dict[str, Any]
+
+
+def seen(name: str = WEBHOOKS, *, status: str = "ACTIVE", **observed: Any) -> Account:
+    return with_table(account("us-east-1", IDS), name, observed=observed, status=status)
+
+
+def planned(there: Account, **options: Any) -> Plan:
+    found = audit(STACKS, [there], [Environment.PROD], now=NOW)
+    return plan(found.findings, STACKS, [there], [Environment.PROD], **options)
+
+
+# The plan
+
+
+def test_nothing_is_planned_for_an_estate_that_is_as_intended() -> None:
+    assert planned(account("us-east-1", IDS)) == Plan(changes=[], left=[])
+
+
+@pytest.mark.parametrize(
+    ("name", "observed", "command"),
+    [
+        (
+            WEBHOOKS,
+            {"deletion_protection": False},
+            f"aws dynamodb update-table --table-name {WEBHOOKS} --deletion-protection-enabled --region us-east-1",
+        ),
+        (
+            WEBHOOKS,
+            {"recovery": False, "recovery_days": None},
+            f"aws dynamodb update-continuous-backups --table-name {WEBHOOKS} --point-in-time-recovery-specification "
+            "PointInTimeRecoveryEnabled=true,RecoveryPeriodInDays=35 --region us-east-1",
+        ),
+        (
+            WEBHOOKS,
+            {"recovery_days": 7},
+            f"aws dynamodb update-continuous-backups --table-name {WEBHOOKS} --point-in-time-recovery-specification "
+            "PointInTimeRecoveryEnabled=true,RecoveryPeriodInDays=35 --region us-east-1",
+        ),
+        (
+            EVENTS,
+            {"ttl": None},
+            f"aws dynamodb update-time-to-live --table-name {EVENTS} --time-to-live-specification "
+            "Enabled=true,AttributeName=expiration --region us-east-1",
+        ),
+        (
+            ANALYSIS,
+            {"encryption": Encryption.AWS_OWNED},
+            f"aws dynamodb update-table --table-name {ANALYSIS} --sse-specification "
+            "Enabled=true,SSEType=KMS,KMSMasterKeyId=alias/holdfast/CallAnalytics-Prod-Storage --region us-east-1",
+        ),
+    ],
+)
+def test_each_gap_is_one_call_that_can_be_pasted(name: str, observed: Json, command: str) -> None:
+    found = planned(seen(name, **observed))
+    assert [c.command for c in found.changes] == [command]
+    assert found.left == []
+
+
+def test_missing_tags_are_added_and_present_ones_left_alone() -> None:
+    there = seen()
+    assert isinstance(there.tables, Mapping)
+    tags = dict(there.tables[WEBHOOKS].observed.tags)  # type: ignore[arg-type]
+    del tags["Owner"], tags["DataClass"]
+    (change,) = planned(seen(tags=tags | {"Environment": "wrong", "team": "ours"})).changes
+    assert change.parameters["Tags"] == [
+        {"Key": "Owner", "Value": "ringcentralSubscriptionService"},
+        {"Key": "DataClass", "Value": "operational"},
+    ]
+    words = shlex.split(change.command)
+    assert words[:5] == ["aws", "dynamodb", "tag-resource", "--resource-arn", change.arn]
+
+
+def test_only_what_was_asked_for_is_planned() -> None:
+    there = seen(deletion_protection=False, recovery=False)
+    assert [c.rule for c in planned(there, only={"HF004"}).changes] == ["HF004"]
+    assert [c.rule for c in planned(there).changes] == ["HF001", "HF004"]
+
+
+def test_an_expiry_that_differs_is_reported_and_never_changed() -> None:
+    found = planned(seen(EVENTS, ttl="other"))
+    assert found.changes == []
+    (left,) = found.left
+    assert (left.rule, left.table) == ("HF006", EVENTS)
+    assert "never changed automatically" in left.why
+    assert planned(seen(WEBHOOKS, ttl="ttl")).changes == []  # declared without expiry: it is not switched off
+
+
+@pytest.mark.parametrize("field", ["deletion_protection", "recovery", "ttl", "tags", "encryption"])
+def test_what_could_not_be_read_is_never_touched(field: str) -> None:
+    for name in (WEBHOOKS, EVENTS, ANALYSIS):
+        observed: Json = {field: Unknown("denied")}
+        assert planned(seen(name, **observed)).changes == []
+
+
+@pytest.mark.parametrize("status", ["CREATING", "DELETING", "ARCHIVED", "INACCESSIBLE_ENCRYPTION_CREDENTIALS"])
+def test_a_table_that_is_not_ready_is_left_for_the_next_run(status: str) -> None:
+    found = planned(seen(status=status, deletion_protection=False))
+    assert found.changes == []
+    assert status in found.left[0].why
+
+
+def test_a_key_that_is_not_deployed_cannot_be_used_and_that_is_said() -> None:
+    there = replace(seen(ANALYSIS, encryption=Encryption.AWS_OWNED), stacks={})
+    found = planned(there)
+    assert found.changes == []
+    assert "alias/holdfast/CallAnalytics-Prod-Storage is not deployed: deploy its stack" in found.left[0].why
+
+
+def test_a_table_that_the_code_does_not_declare_is_never_named() -> None:
+    there = seen()
+    assert isinstance(there.tables, Mapping)
+    table = there.tables[WEBHOOKS]
+    arn = table.arn.replace(WEBHOOKS, "strange")
+    bare = replace(table.observed, name="strange", deletion_protection=False, recovery=False, tags={}, where=arn)
+    there = replace(there, tables=dict(there.tables) | {"strange": replace(table, observed=bare, arn=arn)})
+    found = audit(STACKS, [there], [Environment.PROD], now=NOW)
+    assert "strange" in {f.table for f in found.findings}
+    assert planned(there) == Plan(changes=[], left=[])
+
+
+def test_every_call_only_ever_turns_on() -> None:
+    """Whatever is off, everywhere: no call deletes, disables or shortens anything."""
+    there = account("us-east-1", IDS)
+    assert isinstance(there.tables, Mapping)
+    off: Json = {
+        "deletion_protection": False,
+        "recovery": False,
+        "ttl": None,
+        "tags": {},
+        "encryption": Encryption.AWS_OWNED,
+    }
+    for name in there.tables:
+        there = with_table(there, name, observed=off)
+    changes = planned(there).changes
+    assert {c.rule for c in changes} == FIXABLE - {"HF005"}
+    for change in changes:
+        assert change.operation in {"UpdateTable", "UpdateContinuousBackups", "UpdateTimeToLive", "TagResource"}
+        assert "False" not in repr(change.parameters)
+        assert not {"AttributeDefinitions", "BillingMode", "GlobalSecondaryIndexUpdates"} & set(change.parameters)
+
+
+# Made for real, in an emulated account
+
+
+def shop() -> tuple[tuple[Stack, ...], Placed]:
+    tables = (
+        declared_table(name="orders-{env}", data=Data.PERSONAL),
+        declared_table(name="carts-{env}", lifetime=Transient(ttl="until")),
+    )
+    stacks = catalog(declared_stack(*tables, environments=(Environment.PROD,)))
+    return stacks, placements(stacks)[0]
+
+
+SHOP, PLACED = shop()
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
+    """An account with both tables, unprotected, in a stack that has the key."""
+    found = fresh_account()
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", found.account)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
+
+    def table(name: str) -> Json:
+        properties = {
+            "TableName": name,
+            "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+            "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+        }
+        return {"Type": "AWS::DynamoDB::Table", "Properties": properties}
+
+    alias = {"AliasName": f"alias/holdfast/{PLACED.id}", "TargetKeyId": {"Fn::GetAtt": ["Key", "Arn"]}}
+    found.deploy(
+        PLACED.name,
+        {
+            "Resources": {
+                "Key": {"Type": "AWS::KMS::Key", "Properties": {"EnableKeyRotation": True, "KeyPolicy": {}}},
+                "Alias": {"Type": "AWS::KMS::Alias", "Properties": alias},
+                "Orders": table("orders-prod"),
+                "Carts": table("carts-prod"),
+                "Stranger": table("stranger"),
+            }
+        },
+    )
+    return found
+
+
+def options(aws: Aws) -> Options:
+    return Options(regions=("us-east-1",), endpoint_url=aws.endpoint)
+
+
+def look(aws: Aws) -> Plan:
+    accounts = read_all(options(aws))
+    found = audit(SHOP, accounts, [Environment.PROD], now=NOW)
+    return plan(found.findings, SHOP, accounts, [Environment.PROD])
+
+
+def make(aws: Aws, changes: list[Change], record: Path, said: Callable[[str], None] = lambda _: None) -> list[str]:
+    return apply(changes, options(aws), record, env="prod", said=said, patience=5)
+
+
+def state(aws: Aws, name: str) -> Json:
+    client = aws.client("dynamodb")
+    table = client.describe_table(TableName=name)["Table"]
+    recovery = client.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]
+    expiry = client.describe_time_to_live(TableName=name)["TimeToLiveDescription"]
+    tags = client.list_tags_of_resource(ResourceArn=table["TableArn"])["Tags"]
+    return {
+        "protected": table.get("DeletionProtectionEnabled", False),
+        "key": table.get("SSEDescription", {}).get("KMSMasterKeyArn"),
+        "recovery": recovery["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"],
+        "days": recovery["PointInTimeRecoveryDescription"].get("RecoveryPeriodInDays"),
+        "ttl": expiry.get("AttributeName") if expiry["TimeToLiveStatus"] in ("ENABLING", "ENABLED") else None,
+        "tags": {t["Key"] for t in tags if not t["Key"].startswith("aws:")},
+    }
+
+
+def test_everything_that_is_off_is_turned_on_verified_and_recorded(aws: Aws, tmp_path: Path) -> None:
+    stranger = state(aws, "stranger")
+    found = look(aws)
+    assert found.left == []
+    assert {(c.rule, c.table) for c in found.changes} == {
+        ("HF001", "orders-prod"),
+        ("HF004", "orders-prod"),
+        ("HF007", "orders-prod"),
+        ("HF010", "orders-prod"),
+        ("HF006", "carts-prod"),
+        ("HF010", "carts-prod"),
+    }
+    record = tmp_path / "fix.json"
+    assert make(aws, found.changes, record) == []
+    wanted = set(PLACED.tags) | {"DataClass", "Lifetime", "Name"}
+    orders = state(aws, "orders-prod")
+    assert (orders["protected"], orders["recovery"], orders["days"], orders["tags"]) == (True, "ENABLED", 35, wanted)
+    assert orders["key"]
+    carts = state(aws, "carts-prod")
+    assert (carts["protected"], carts["recovery"], carts["ttl"], carts["tags"]) == (False, "DISABLED", "until", wanted)
+    assert state(aws, "stranger") == stranger
+    document = json.loads(record.read_text())
+    assert list(document["who"]) == [aws.account]
+    assert all(row["outcome"] == "done" and row["at"] for row in document["changes"])
+    (protection,) = [row for row in document["changes"] if row["rule"] == "HF001"]
+    assert protection["before"] == {"DeletionProtectionEnabled": False}
+    assert protection["after"]["DeletionProtectionEnabled"] is True
+    again = look(aws).changes
+    assert again == []
+
+
+def test_a_run_that_is_interrupted_is_recorded_and_the_next_one_does_the_rest(aws: Aws, tmp_path: Path) -> None:
+    first = look(aws).changes
+
+    def stop(line: str) -> None:
+        if line.startswith("2/"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make(aws, first, tmp_path / "one.json", stop)
+    rows = json.loads((tmp_path / "one.json").read_text())["changes"]
+    assert [r["outcome"] for r in rows] == ["done", "done", *["planned"] * (len(first) - 2)]
+    rest = look(aws).changes
+    assert [(c.rule, c.table) for c in rest] == [(c.rule, c.table) for c in first[2:]]
+    assert make(aws, rest, tmp_path / "two.json") == []
+    assert look(aws).changes == []
+
+
+def test_a_run_that_is_cut_off_in_the_middle_of_a_call_says_which(
+    aws: Aws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut_off(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("holdfast.live.apply._make", cut_off)
+    changes = look(aws).changes
+    with pytest.raises(KeyboardInterrupt):
+        make(aws, changes, tmp_path / "fix.json")
+    rows = json.loads((tmp_path / "fix.json").read_text())["changes"]
+    assert [r["outcome"] for r in rows] == ["started", *["planned"] * (len(changes) - 1)]
+
+
+class Refusing:
+    """AWS when the answer to a call was lost: the second attempt is refused, because the first has taken."""
+
+    def __init__(self, status: str) -> None:
+        self.status = status
+
+    def call(self, call: Call, **_: Any) -> Json:
+        if call.operation == "UpdateTimeToLive":
+            raise CallError(call, Kind.OTHER, "TimeToLive is already enabled")
+        return {"TimeToLiveDescription": {"TimeToLiveStatus": self.status, "AttributeName": "expiration"}}
+
+
+@pytest.mark.parametrize(("status", "wrong"), [("ENABLING", None), ("DISABLED", "TimeToLive is already enabled")])
+def test_a_refused_call_is_believed_only_if_the_account_shows_that_it_has_not_taken(
+    status: str, wrong: str | None
+) -> None:
+    (change,) = planned(seen(EVENTS, ttl=None)).changes
+    api: Any = Refusing(status)
+    assert _make(api, change, 1.0) == wrong
+
+
+def test_a_call_that_fails_is_said_and_recorded_and_the_others_are_made(aws: Aws, tmp_path: Path) -> None:
+    changes = look(aws).changes
+    aws.client("dynamodb").delete_table(TableName="carts-prod")
+    wrong = make(aws, changes, tmp_path / "fix.json")
+    assert len(wrong) == 2
+    assert all(line.startswith("carts-prod: ") for line in wrong)
+    rows = json.loads((tmp_path / "fix.json").read_text())["changes"]
+    assert {r["table"]: r["outcome"] for r in rows} == {"orders-prod": "done", "carts-prod": "failed"}
+    assert state(aws, "orders-prod")["protected"] is True
+
+
+def test_a_change_that_somebody_else_has_made_meanwhile_is_no_failure(aws: Aws, tmp_path: Path) -> None:
+    changes = look(aws).changes
+    assert make(aws, changes, tmp_path / "one.json") == []
+    assert make(aws, changes, tmp_path / "two.json") == []
+
+
+def test_no_call_that_fix_may_make_can_delete() -> None:
+    assert {c.operation for c in FIX} == {
+        "UpdateTable",
+        "UpdateContinuousBackups",
+        "UpdateTimeToLive",
+        "TagResource",
+        "GetCallerIdentity",
+        "DescribeTable",
+        "DescribeContinuousBackups",
+        "DescribeTimeToLive",
+        "ListTagsOfResource",
+        "CreateGrant",
+        "DescribeKey",
+    }

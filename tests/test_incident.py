@@ -1,0 +1,181 @@
+"""The documented state of 2026-04-23, as an emulated account: found exactly, dated, repaired."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+from emulator import Aws, fresh_account
+
+from holdfast.local import incident
+from holdfast.local.client import Client
+
+Json = dict[str, Any]
+Failure = tuple[str, str, str]  # rule, environment, table
+
+NEVER_DEPLOYED = (
+    "call-analytics-prod-call-analysis-us-east-1",
+    "call-analytics-prod-call-events-us-east-1",
+    "call-analytics-prod-call-analysis-config-us-east-1",
+)
+SWITCHED_OFF = "rc-subscription-prod-webhook-subscriptions"
+ORPHANS = tuple(
+    f"ConnectionService-{name}-prod"
+    for name in (
+        "CallAnalysisConfigurations",
+        "Organizations",
+        "Connections",
+        "OrgConfigurations",
+        "UserOrganizations",
+        "SubAccountLinks",
+    )
+)
+LEGACY = ("call-analysis", "call-events", "CallAnalysisMetadata", "client-configurations")
+UNTAGGED = (
+    *(
+        f"orangetheory-{name}-prod"
+        for name in (
+            "UserConnections",
+            "PhoneNumbers",
+            "PhoneStoreAssignments",
+            "StoresV2",
+            "UserStore",
+            "SubAccounts",
+            "OAuthStates",
+        )
+    ),
+    "studio-Cache-prod",
+    "studio-BlackoutPeriods-prod",
+    "studio-OperatingHours-prod",
+    "LeadTracking-v2-us-east-1",
+)
+PHANTOMS = tuple(
+    f"ConnectionService-{name}-test" for name in ("CallAnalysisConfigurations", "Organizations", "Connections")
+)
+EMPTY = (
+    "staff_performance...name-callStartTime-index",
+    "call_categorization.follow_up_type-callStartTime-index",
+    "call_outcome.outcome_category-callStartTime-index",
+)
+
+
+def of(rule: str, tables: Iterable[str], env: str = "prod") -> set[Failure]:
+    return {(rule, env, table) for table in tables}
+
+
+# What a call can repair.
+REPAIRABLE = (
+    of("HF001", (*NEVER_DEPLOYED, SWITCHED_OFF, *LEGACY[2:]))
+    | of("HF004", (*NEVER_DEPLOYED, *LEGACY))
+    | of("HF010", (*UNTAGGED, *LEGACY))
+)
+# What needs a deploy, an import, an archive, or somebody who changes code.
+LASTING = (
+    of("HF002", (*ORPHANS, *LEGACY))  # in no stack
+    | of("HF205", (*ORPHANS, *LEGACY))  # alarms come with the stack
+    | of("HF007", LEGACY[:3])  # so does the key
+    | of("HF605", (*ORPHANS[1:], *LEGACY))
+    | of("HF605", ("orangetheory-BlackoutPeriods-test", "orangetheory-OperatingHours-test"), "test")
+    | of("HF606", ("orangetheory-BlackoutPeriods-test",), "test")
+    | of("HF608", NEVER_DEPLOYED[:1])
+    | of("HF609", PHANTOMS)
+    | of("HF609", PHANTOMS, "test")
+    | of("HF611", (ORPHANS[0], "client-configurations"))
+)
+
+
+@pytest.fixture(scope="module")
+def aws(outdir: Path) -> Aws:
+    """The account on the day of the audit, which is today: every documented date keeps its distance."""
+    found = fresh_account()
+    incident.inject(Client(endpoint=found.endpoint, account=found.account), outdir, today=datetime.now(UTC).date())
+    return found
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository whose declarations were committed 52 days ago."""
+    folder = tmp_path_factory.mktemp("checkout")
+    shutil.copytree(ROOT / "stacks", folder / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
+    when = (datetime.now(UTC) - timedelta(days=52, hours=1)).isoformat()
+    who = {f"GIT_{role}_{what}": "a@b.c" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when, "GIT_CONFIG_GLOBAL": os.devnull}
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "protect"]):
+        subprocess.run(["git", *arguments], cwd=folder, check=True, env=os.environ | who | dates)
+    return folder
+
+
+def holdfast(aws: Aws, checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The real command, in that repository, with the account's credentials and nothing else of AWS."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "GIT_"))}
+    env |= {
+        "AWS_ACCESS_KEY_ID": aws.account,
+        "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "constructs"), str(checkout)]),
+    }
+    command = [sys.executable, "-m", "holdfast.cli", *arguments, "--env", "all", "--endpoint-url", aws.endpoint]
+    return subprocess.run(command, cwd=checkout, env=env, capture_output=True, text=True, check=False)
+
+
+def audited(aws: Aws, checkout: Path) -> Json:
+    done = holdfast(aws, checkout, "audit", "--format", "json")
+    assert done.returncode == 1, done.stderr
+    found: Json = json.loads(done.stdout)
+    return found
+
+
+def failures(document: Json) -> set[Failure]:
+    return {(f["rule"], f["environment"], f["table"]) for f in document["findings"] if f["outcome"] == "fail"}
+
+
+def test_the_audit_finds_exactly_what_the_source_documents_and_fix_repairs_what_a_call_can(
+    aws: Aws, checkout: Path
+) -> None:
+    plan = holdfast(aws, checkout, "fix")
+    assert plan.returncode == 1, plan.stderr
+    found = audited(aws, checkout)
+    assert failures(found) == REPAIRABLE | LASTING  # and the plan has changed nothing
+    assert unread(found) == []
+
+    gaps = {f["table"]: f["gap"] for f in found["findings"] if f["rule"] == "HF001" and f["table"] in NEVER_DEPLOYED}
+    assert set(gaps) == set(NEVER_DEPLOYED)
+    for gap in gaps.values():
+        assert (gap["days_since_commit"], gap["days_since_update"]) == (52, 78)
+        assert (gap["intent"], gap["deployed"], gap["live"]) == ("on", "off", "off")
+        assert gap["says"] == "intended, never deployed"
+    (by_hand,) = [f for f in found["findings"] if f["table"] == SWITCHED_OFF]
+    assert (by_hand["gap"]["deployed"], by_hand["gap"]["live"]) == ("on", "off")
+    kept = {f["table"]: f["detail"] for f in found["findings"] if f["rule"] == "HF002"}
+    assert all("RingCentralOAuthStack-prod was deleted on" in kept[name] for name in ORPHANS)
+    empty = {f["where"].rpartition("/")[2] for f in found["findings"] if f["rule"] == "HF608"}
+    assert empty == set(EMPTY)
+    (more,) = [f["detail"] for f in found["findings"] if f["rule"] == "HF606"]
+    assert more == "it holds 29 items, its successor studio-BlackoutPeriods-test holds 1"
+    phantoms = [f for f in found["findings"] if f["rule"] == "HF609"]
+    assert len(phantoms) == 3 * 2 * 2  # variables, functions, regions
+
+    done = holdfast(aws, checkout, "fix", "--apply")
+    assert done.returncode == 0, done.stderr
+    assert plan.stdout == done.stdout
+    (record,) = (checkout / ".holdfast").glob("fix-*.json")
+    changes = json.loads(record.read_text())["changes"]
+    assert {(c["rule"], "prod", c["table"]) for c in changes} == REPAIRABLE
+    assert {c["outcome"] for c in changes} == {"done"}
+
+    after = audited(aws, checkout)
+    assert failures(after) == LASTING | of("HF615", (*NEVER_DEPLOYED, *UNTAGGED))  # what only a deploy brings
+    assert unread(after) == []
+
+
+def unread(document: Json) -> list[Json]:
+    return [f for f in document["findings"] if f["outcome"] == "unknown"]
