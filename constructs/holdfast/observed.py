@@ -96,6 +96,8 @@ def parse_kinds(definitions: Sequence[Mapping[str, str]]) -> dict[str, Kind]:
 def parse_key(schema: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]) -> Key:
     """A KeySchema, which templates and DescribeTable spell alike."""
     roles = {part["KeyType"]: part["AttributeName"] for part in schema}
+    if len(roles) < len(schema):
+        raise ValueError("several attributes have one role in the key")
     attributes = {role: Attribute(name, kinds[name]) for role, name in roles.items()}
     return Key(attributes["HASH"], attributes.get("RANGE"))
 
