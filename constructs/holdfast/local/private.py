@@ -27,6 +27,12 @@ USED: Mapping[str, tuple[str, ...]] = {
         "_ddb_delete",
         "_ddb_update",
         "_physical_name",
+        "_rds_db_cluster_create",
+        "_rds_db_cluster_delete",
+        "_rds_db_cluster_update",
+        "_rds_db_instance_create",
+        "_rds_db_instance_delete",
+        "_rds_db_instance_update",
         "_tag_map",
     ),
     "ministack.services.dynamodb": (
@@ -53,12 +59,14 @@ USED: Mapping[str, tuple[str, ...]] = {
         "_resolve_key",
     ),
     "ministack.services.msk": ("_create_cluster", "_create_configuration", "_delete_cluster"),
+    "ministack.services.rds": ("_clusters", "_instance_xml", "_instances"),
     "ministack.services.s3": (
         "_delete_bucket_encryption",
         "_delete_bucket_lifecycle",
         "_put_bucket_encryption",
         "_put_bucket_lifecycle",
     ),
+    "ministack.services.secretsmanager": ("create_secret_in_process", "delete_secret_in_process"),
 }
 
 
