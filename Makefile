@@ -42,7 +42,7 @@ synth: setup
 	@python -m holdfast.summary cdk.out
 
 test: setup
-	pytest
+	pytest -n auto --dist loadfile
 
 test-e2e: setup
 	pytest -m e2e
@@ -76,7 +76,7 @@ check: setup
 	ruff format --check .
 	ruff check .
 	mypy
-	pytest
+	pytest -n auto --dist loadfile
 	@rm -rf cdk.out
 	cdk synth --quiet -c env=all
 	holdfast check --env all
