@@ -11,9 +11,9 @@ from constructs import Construct
 from holdfast.catalog import Placed
 from holdfast.cdk.acknowledge import AWS_SOLUTIONS, acknowledge
 from holdfast.store_alarms import vault_name
+from holdfast.store_settings import BACKUP_MINUTES, BACKUP_POLICY
 from holdfast.stores import Backups
 
-SERVICE_POLICY = "service-role/AWSBackupServiceRolePolicyForBackup"
 MAX_LOCK_DAYS = 365  # a vault that is locked for ever cannot be emptied by anybody
 
 
@@ -35,7 +35,7 @@ class Vault(Construct):
             assumed_by=iam.ServicePrincipal("backup.amazonaws.com"),
             description=f"Backs up the stores of {placed.name}",
         )
-        self._allow(SERVICE_POLICY)
+        self._allow(BACKUP_POLICY)
 
     def keep(self, name: str, backups: Backups, arn: str, *policies: str) -> None:
         """Back up the store called ``name`` as it declares, and nothing else; ``policies`` are AWS's for its engine."""
@@ -58,7 +58,7 @@ class Vault(Construct):
                         schedule_expression=schedule,
                         schedule_expression_timezone="Etc/UTC",
                         start_window_minutes=60,
-                        completion_window_minutes=240,
+                        completion_window_minutes=BACKUP_MINUTES,
                         lifecycle=backup.CfnBackupPlan.LifecycleResourceTypeProperty(delete_after_days=days),
                     )
                     for rule, schedule in backups.schedules.items()

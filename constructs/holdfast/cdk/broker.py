@@ -15,6 +15,7 @@ from holdfast.cdk.logs import log_group
 from holdfast.cdk.monitoring import add_alarms
 from holdfast.cdk.tags import tag
 from holdfast.model import Guard, Tier, construct_id
+from holdfast.store_settings import server_properties
 from holdfast.stores import Broker, Topic
 
 KAFKA_VERSION = "3.9.x"
@@ -103,15 +104,3 @@ class GuardedBroker(Construct):
                 "Configs": base64.b64encode(json.dumps(topic.settings, sort_keys=True).encode()).decode(),
             },
         )
-
-
-def server_properties(store: Broker, *, keeps_topics: bool) -> str:
-    """The brokers' own settings: nothing appears by being named, and where topics are kept, nobody deletes one."""
-    settings = {
-        "auto.create.topics.enable": "false",
-        "default.replication.factor": str(store.brokers),
-        "delete.topic.enable": str(not keeps_topics).lower(),
-        "min.insync.replicas": str(max(t.min_in_sync for t in store.topics)),
-        "unclean.leader.election.enable": "false",
-    }
-    return "".join(f"{key}={value}\n" for key, value in settings.items())

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import aws_cdk as cdk
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from holdfast.cdk.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.cdk.context import StoreContext
-from holdfast.keys import ACCOUNT
 from holdfast.model import Guard, Tier
 from holdfast.policy import RECOVERY_DAYS
+from holdfast.store_settings import BUCKET_BACKUP_POLICY, bucket_policy, log_days, log_delivery
 from holdfast.stores import Bucket, Prefix
 
 CLOSED = s3.CfnBucket.PublicAccessBlockConfigurationProperty(
@@ -23,8 +21,6 @@ OWNED = s3.CfnBucket.OwnershipControlsProperty(
 )
 VERSIONED = s3.CfnBucket.VersioningConfigurationProperty(status="Enabled")
 ABANDONED_DAYS = 7
-LOG_DAYS = 365
-BACKUP_POLICY = "AWSBackupServiceRolePolicyForS3Backup"
 
 
 class GuardedBucket(Construct):
@@ -65,12 +61,12 @@ class GuardedBucket(Construct):
         self.arn = bucket.attr_arn
         self.name = bucket.ref
         self.logical_id = cdk.Stack.of(self).get_logical_id(bucket)
-        s3.CfnBucketPolicy(self, "Policy", bucket=bucket.ref, policy_document=_tls_only(bucket.attr_arn))
+        s3.CfnBucketPolicy(self, "Policy", bucket=bucket.ref, policy_document=bucket_policy(bucket.attr_arn))
         tags = cdk.Tags.of(self)
         for name, value in placed.table_tags(store).items():
             tags.add(name, value)
         if store.backups and Guard.PITR in guards:
-            context.vault.keep(store.id, store.backups, self.arn, BACKUP_POLICY)
+            context.vault.keep(store.id, store.backups, self.arn, BUCKET_BACKUP_POLICY)
         acknowledge(
             bucket,
             "old versions answer for recovery; no source asks for a copy in a second region",
@@ -95,19 +91,12 @@ def access_logs(context: StoreContext) -> str:
         public_access_block_configuration=CLOSED,
         ownership_controls=OWNED,
         lifecycle_configuration=s3.CfnBucket.LifecycleConfigurationProperty(
-            rules=[_of_all(1, expire=LOG_DAYS if prod else 30)]
+            rules=[_of_all(1, expire=log_days(context.placed))]
         ),
     )
     bucket.apply_removal_policy(cdk.RemovalPolicy.RETAIN if prod else cdk.RemovalPolicy.DESTROY)
-    delivery = {
-        "Sid": "DeliveryOfAccessLogs",
-        "Effect": "Allow",
-        "Principal": {"Service": "logging.s3.amazonaws.com"},
-        "Action": "s3:PutObject",
-        "Resource": cdk.Fn.join("", [bucket.attr_arn, "/*"]),
-        "Condition": {"StringEquals": {"aws:SourceAccount": ACCOUNT}},
-    }
-    s3.CfnBucketPolicy(folder, "Policy", bucket=bucket.ref, policy_document=_tls_only(bucket.attr_arn, delivery))
+    policy = bucket_policy(bucket.attr_arn, log_delivery(bucket.attr_arn))
+    s3.CfnBucketPolicy(folder, "Policy", bucket=bucket.ref, policy_document=policy)
     acknowledge(
         bucket,
         "it holds access logs only: S3 delivers them to no bucket with another key, and nobody logs the log",
@@ -159,20 +148,3 @@ def _of(prefix: Prefix) -> s3.CfnBucket.RuleProperty:
         or None,
         expiration_in_days=prefix.expire.days if prefix.expire else None,
     )
-
-
-def _tls_only(arn: str, *more: dict[str, Any]) -> dict[str, Any]:
-    deny = {
-        "Effect": "Deny",
-        "Principal": {"AWS": "*"},
-        "Action": "s3:*",
-        "Resource": [arn, cdk.Fn.join("", [arn, "/*"])],
-    }
-    return {
-        "Version": "2012-10-17",
-        "Statement": [
-            {"Sid": "OverTlsOnly", **deny, "Condition": {"Bool": {"aws:SecureTransport": "false"}}},
-            {"Sid": "OverNewTlsOnly", **deny, "Condition": {"NumericLessThan": {"s3:TlsVersion": "1.2"}}},
-            *more,
-        ],
-    }

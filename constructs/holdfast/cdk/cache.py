@@ -11,13 +11,10 @@ from holdfast.cdk.context import StoreContext
 from holdfast.cdk.logs import log_group
 from holdfast.cdk.tags import tag
 from holdfast.model import Tier
+from holdfast.store_settings import CACHE_LOGS, CACHE_PARAMETERS, CACHE_VERSION, NOBODY, SNAPSHOT_DAYS
 from holdfast.stores import Cache
 
-ENGINE_VERSION = "8.1"
 FAMILY = "valkey8"
-EVICTION = "volatile-ttl"  # when memory runs out, what would expire soonest goes first
-SNAPSHOT_DAYS = 15
-NOBODY = "off -@all"
 
 
 class GuardedCache(Construct):
@@ -41,7 +38,7 @@ class GuardedCache(Construct):
             {
                 "CacheParameterGroupFamily": FAMILY,
                 "Description": f"How {name} makes room",
-                "Properties": {"maxmemory-policy": EVICTION},
+                "Properties": CACHE_PARAMETERS,
             },
         )
         # An engine of valkey would take no user without a password or IAM, and so could not hold the one that is off;
@@ -79,7 +76,7 @@ class GuardedCache(Construct):
             replication_group_id=name,
             replication_group_description=store.purpose,
             engine="valkey",
-            engine_version=ENGINE_VERSION,
+            engine_version=CACHE_VERSION,
             cache_node_type="cache.m7g.large" if prod else "cache.t4g.micro",
             num_cache_clusters=2 if prod else 1,
             automatic_failover_enabled=prod,
@@ -108,7 +105,7 @@ class GuardedCache(Construct):
                     log_format="json",
                     log_type=f"{word}-log",
                 )
-                for word in ("slow", "engine")
+                for word in CACHE_LOGS
             ],
         )
         self.cache.apply_removal_policy(cdk.RemovalPolicy.DESTROY)

@@ -14,18 +14,21 @@ from holdfast.cdk.context import StoreContext
 from holdfast.cdk.logs import log_group
 from holdfast.cdk.monitoring import add_alarms
 from holdfast.model import Guard, Tier
-from holdfast.store_alarms import max_connections, store_alarms
+from holdfast.store_alarms import store_alarms
+from holdfast.store_settings import (
+    BACKUP_WINDOW,
+    MONITORING_POLICY,
+    POSTGRES_MAJOR,
+    POSTGRES_VERSION,
+    database_logs,
+    database_parameters,
+)
 from holdfast.stores import Database
 
-MAJOR = "17"
-VERSION = "17.9"  # the newest that both RDS and Aurora offer here
 AUTHORITY = "rds-ca-rsa2048-g1"
-# AWS Backup starts at 02:00, 08:00, 14:00 and 20:00 and refuses to run into either of these.
-BACKUP_WINDOW = "04:00-04:30"
-UPKEEP_WINDOW = "sun:10:00-sun:10:30"
+UPKEEP_WINDOW = "sun:10:00-sun:10:30"  # no hour of AWS Backup either
 INSIGHTS_DAYS = 7
 MONITORING_SECONDS = 60
-MONITORING_POLICY = "service-role/AmazonRDSEnhancedMonitoringRole"
 
 
 class GuardedDatabase(Construct):
@@ -71,16 +74,17 @@ class GuardedDatabase(Construct):
             self,
             "Parameters",
             description=f"TLS, UTC and logs of {self.name}",
-            family=f"postgres{MAJOR}",
-            parameters=_parameters(store),
+            family=f"postgres{POSTGRES_MAJOR}",
+            parameters=database_parameters(store),
         )
-        logs = self._logs("instance", ("postgresql", "upgrade"))
+        exported = database_logs(aurora=False)
+        logs = self._logs("instance", exported)
         instance = rds.CfnDBInstance(
             self,
             "Instance",
             db_instance_identifier=self.name,
             engine="postgres",
-            engine_version=VERSION,
+            engine_version=POSTGRES_VERSION,
             db_instance_class="db.m7g.large" if self.prod else "db.t4g.small",
             allocated_storage="100" if self.prod else "20",
             max_allocated_storage=1000 if self.prod else 50,
@@ -92,7 +96,7 @@ class GuardedDatabase(Construct):
             vpc_security_groups=[self.group.security_group_id],
             backup_retention_period=store.recovery.days if Guard.PITR in self.guards else 0,
             delete_automated_backups=not self.prod,
-            enable_cloudwatch_logs_exports=["postgresql", "upgrade"],
+            enable_cloudwatch_logs_exports=list(exported),
             ca_certificate_identifier=AUTHORITY,
             **self._shared(),
             **self._per_instance(),
@@ -110,16 +114,17 @@ class GuardedDatabase(Construct):
             self,
             "Parameters",
             description=f"TLS, UTC and logs of {self.name}",
-            family=f"aurora-postgresql{MAJOR}",
-            parameters=_parameters(store),
+            family=f"aurora-postgresql{POSTGRES_MAJOR}",
+            parameters=database_parameters(store),
         )
-        logs = self._logs("cluster", ("postgresql",))
+        exported = database_logs(aurora=True)
+        logs = self._logs("cluster", exported)
         cluster = rds.CfnDBCluster(
             self,
             "Cluster",
             db_cluster_identifier=self.name,
             engine="aurora-postgresql",
-            engine_version=VERSION,
+            engine_version=POSTGRES_VERSION,
             database_name=self.database,
             port=store.port,
             db_cluster_parameter_group_name=parameters.ref,
@@ -129,7 +134,7 @@ class GuardedDatabase(Construct):
             serverless_v2_scaling_configuration=rds.CfnDBCluster.ServerlessV2ScalingConfigurationProperty(
                 min_capacity=0.5, max_capacity=16 if self.prod else 2
             ),
-            enable_cloudwatch_logs_exports=["postgresql"],
+            enable_cloudwatch_logs_exports=list(exported),
             **self._shared(),
         )
         self._keep(cluster, *logs)
@@ -232,18 +237,3 @@ class GuardedDatabase(Construct):
             f"{AWS_SOLUTIONS}-RDS13",
             *(f"{pack}-{rule}" for pack in (NIST, HIPAA) for rule in rules),
         )
-
-
-def _parameters(store: Database) -> dict[str, str]:
-    """TLS or nothing, bounds of partitions in UTC, and logs without the values of parameters: they may be personal."""
-    return {
-        "rds.force_ssl": "1",
-        "timezone": "UTC",
-        "log_connections": "1",
-        "log_disconnections": "1",
-        "log_lock_waits": "1",
-        "log_min_duration_statement": "1000",
-        "log_parameter_max_length": "0",
-        "log_statement": "ddl",
-        "max_connections": str(max_connections(store)),
-    }

@@ -13,11 +13,10 @@ from holdfast.cdk.monitoring import add_alarms
 from holdfast.cdk.tags import tag
 from holdfast.model import Guard, Tier
 from holdfast.store_alarms import store_alarms
+from holdfast.store_settings import BACKUP_WINDOW, DOCUMENT_LOGS, DOCUMENT_PARAMETERS, DOCUMENTS_VERSION
 from holdfast.stores import Documents
 
-ENGINE_VERSION = "5.0.0"
 FAMILY = "docdb5.0"
-LOGS = ("audit", "profiler")
 
 
 class GuardedDocuments(Construct):
@@ -40,13 +39,13 @@ class GuardedDocuments(Construct):
             "Parameters",
             description=f"How {name} is reached and watched",
             family=FAMILY,
-            parameters={"tls": "enabled", "audit_logs": "enabled", "profiler": "enabled"},
+            parameters=DOCUMENT_PARAMETERS,
         )
         self.cluster = docdb.CfnDBCluster(
             self,
             "Cluster",
             db_cluster_identifier=name,
-            engine_version=ENGINE_VERSION,
+            engine_version=DOCUMENTS_VERSION,
             master_username="holdfast",
             manage_master_user_password=True,  # in Secrets Manager, which changes it every week
             master_user_secret_kms_key_id=context.key.key_arn,
@@ -58,13 +57,13 @@ class GuardedDocuments(Construct):
             vpc_security_group_ids=[group.security_group_id],
             deletion_protection=Guard.DELETION_PROTECTION in guards,
             backup_retention_period=store.recovery.days if Guard.PITR in guards else 1,
-            preferred_backup_window="04:00-04:30",
+            preferred_backup_window=BACKUP_WINDOW,
             preferred_maintenance_window="sun:10:00-sun:10:30",
             copy_tags_to_snapshot=True,
-            enable_cloudwatch_logs_exports=list(LOGS),
+            enable_cloudwatch_logs_exports=list(DOCUMENT_LOGS),
         )
         self.cluster.apply_removal_policy(removal)
-        for word in LOGS:
+        for word in DOCUMENT_LOGS:
             # The engine writes to these names; made here, they have the stack's key and an end.
             group_of_log = log_group(self, f"{word.title()}Log", f"/aws/docdb/{name}/{word}", placed, context.key)
             self.cluster.add_resource_dependency(group_of_log)

@@ -10,6 +10,7 @@ from constructs import Construct
 from holdfast.catalog import Placed
 from holdfast.keys import log_groups
 from holdfast.model import Tier
+from holdfast.store_settings import log_days
 
 
 def log_group(scope: Construct, id: str, name: str, placed: Placed, key: kms.IKey) -> logs.CfnLogGroup:  # noqa: A002
@@ -20,7 +21,7 @@ def log_group(scope: Construct, id: str, name: str, placed: Placed, key: kms.IKe
         id,
         log_group_name=name if name.startswith("/") else f"{log_groups(placed)}/{name}",
         kms_key_id=key.key_arn,
-        retention_in_days=365 if prod else 30,
+        retention_in_days=log_days(placed),
     )
     group.apply_removal_policy(cdk.RemovalPolicy.RETAIN if prod else cdk.RemovalPolicy.DESTROY)
     return group

@@ -9,6 +9,7 @@ from constructs import Construct
 from holdfast.cdk.database import GuardedDatabase
 from holdfast.cdk.logs import log_group
 from holdfast.cdk.registry import parameter
+from holdfast.store_settings import pool_percent
 from holdfast.stores import Pool
 
 PORT = 5432  # a proxy of PostgreSQL listens there, wherever its database does
@@ -55,8 +56,8 @@ class DatabasePool(Construct):
             db_cluster_identifiers=[c.ref for c in clusters] or None,
             db_instance_identifiers=None if clusters else [i.ref for i in instances],
             connection_pool_configuration_info=rds.CfnDBProxyTargetGroup.ConnectionPoolConfigurationInfoFormatProperty(
-                max_connections_percent=_percent(pool.max_open, pool),
-                max_idle_connections_percent=_percent(pool.max_idle, pool),
+                max_connections_percent=pool_percent(pool.max_open, pool),
+                max_idle_connections_percent=pool_percent(pool.max_idle, pool),
                 connection_borrow_timeout=BORROW_SECONDS,
             ),
         )
@@ -91,7 +92,3 @@ class DatabasePool(Construct):
             description=f"Connects the pool to {database.name}",
             managed_policies=[policy],
         ).role_arn
-
-
-def _percent(connections: int, pool: Pool) -> int:
-    return max(1, round(100 * connections / pool.max_connections))

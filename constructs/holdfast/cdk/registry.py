@@ -8,9 +8,8 @@ from constructs import Construct
 
 from holdfast.cdk.context import StoreContext
 from holdfast.model import construct_id
+from holdfast.store_settings import DNS
 from holdfast.stores import Registry
-
-DNS_SECONDS = 10  # how long a name that is gone is still believed
 
 
 class ServiceRegistry(Construct):
@@ -43,10 +42,7 @@ class ServiceRegistry(Construct):
                 properties={
                     "Name": service.name,
                     "NamespaceId": namespace.ref,
-                    "DnsConfig": {
-                        "RoutingPolicy": "MULTIVALUE",
-                        "DnsRecords": [{"Type": "A", "TTL": DNS_SECONDS}],
-                    },
+                    "DnsConfig": DNS,
                     "HealthCheckCustomConfig": {"FailureThreshold": 1},
                     "Tags": listed,
                 },
