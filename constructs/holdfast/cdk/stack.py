@@ -10,7 +10,6 @@ from constructs import Construct
 from holdfast.catalog import Placed
 from holdfast.cdk.key import stack_key
 from holdfast.cdk.monitoring import add_alarms, add_dashboard, alarm_topic
-from holdfast.cdk.stores import add_stores
 from holdfast.cdk.stream import StreamProcessor, application_policy
 from holdfast.cdk.table import GuardedTable
 from holdfast.keys import needs_key
@@ -45,6 +44,8 @@ class TableStack(cdk.Stack):
         for access in placed.stack.access:
             application_policy(self, access, placed, self.tables[access.table])
         if key and placed.stores:
+            from holdfast.cdk.stores import add_stores  # takes long to load, and a stack of tables needs none of it
+
             add_stores(self, placed, key, topic)
         if pages := tuple(shown):
             add_dashboard(self, f"{placed.stack.system}-{placed.word}", dashboard(pages))
