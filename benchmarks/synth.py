@@ -77,9 +77,8 @@ def main() -> None:
             print(f"\n{env}: {tables} tables")
             for name, spent in seconds.items():
                 ratio = min(seconds["Holdfast"]) / min(spent)
-                print(
-                    f"  {name:30}  {min(spent):5.2f}  {statistics.median(spent):5.2f}  Holdfast is {ratio:.2f} times that"
-                )
+                spans = f"{min(spent):5.2f}  {statistics.median(spent):5.2f}"
+                print(f"  {name:30}  {spans}  Holdfast is {ratio:.2f} times that")
 
 
 def _environment(env: str, outdir: Path) -> dict[str, str]:
