@@ -39,7 +39,7 @@ def test_migrate_and_check_on_the_embedded_server(
     code, out, _ = run(capsys, "check")
     assert code == 1
     assert "meeting: missing V001__tables.sql: not applied; run `holdfast db migrate`\n" in out
-    plan = f"lifecycle: would apply {files}\nmeeting: would apply V001__tables.sql\n"
+    plan = f"lifecycle: would apply {files}\nmeeting: would apply V001__tables.sql, V002__applications.sql\n"
     assert run(capsys, "migrate", "--plan") == (0, plan, "")
     assert run(capsys, "migrate") == (0, plan.replace("would apply", "applied"), "")
     assert run(capsys, "migrate", "--schema", "lifecycle") == (0, f"lifecycle: up to date at {last}\n", "")
@@ -79,7 +79,8 @@ def test_commands_at_the_same_time_on_a_fresh_folder_all_end_well(folder: Path) 
 def test_any_server_by_dsn(folder: Path, capsys: Capture) -> None:
     with database() as dsn:
         here = ("--schema", "meeting", "--dsn", dsn)
-        assert run(capsys, "migrate", *here) == (0, "meeting: applied V001__tables.sql\n", "")
+        applied = "meeting: applied V001__tables.sql, V002__applications.sql\n"
+        assert run(capsys, "migrate", *here) == (0, applied, "")
         assert run(capsys, "check", *here) == (0, "meeting: as declared\n", "")
         assert run(capsys, "psql", *here, "--", "-qc", "CREATE TABLE notes (a int)")[0] == 0
         assert run(capsys, "psql", *here, "--", "-qc", "SELECT 1/0")[0] != 0
@@ -104,13 +105,13 @@ def test_what_could_not_be_read_is_exit_3_and_never_fine(folder: Path, capsys: C
 
 def test_an_older_package_says_that_the_database_is_newer(folder: Path, capsys: Capture) -> None:
     with database("meeting") as dsn, connect(dsn) as connection:
-        connection.execute("INSERT INTO holdfast.migrations (version, name, sha256, took) VALUES (2, 'new', '', '0')")
+        connection.execute("INSERT INTO holdfast.migrations (version, name, sha256, took) VALUES (9, 'new', '', '0')")
         here = ("--schema", "meeting", "--dsn", dsn)
-        nothing = "meeting: nothing done: a newer package has applied V002__new.sql; deploy that one\n"
+        nothing = "meeting: nothing done: a newer package has applied V009__new.sql; deploy that one\n"
         assert run(capsys, "migrate", *here) == (0, nothing, "")
         code, out, _ = run(capsys, "check", *here)
         assert code == 3
-        assert out == ("meeting: unknown V002__new.sql: applied by a newer package, which has to check this database\n")
+        assert out == ("meeting: unknown V009__new.sql: applied by a newer package, which has to check this database\n")
 
 
 def test_a_file_edited_after_it_was_applied_is_exit_2(folder: Path, capsys: Capture) -> None:

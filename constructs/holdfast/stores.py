@@ -129,6 +129,11 @@ class Database:
     def id(self) -> str:
         return construct_id(self.name)
 
+    @property
+    def role(self) -> str:
+        """Whom applications log in as; the schema's own migrations make it."""
+        return f"{self.schema}_app"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyFamily:
