@@ -11,7 +11,9 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import boto3
 import pytest
@@ -360,3 +362,35 @@ def test_a_refused_action_is_named() -> None:
         with pytest.raises(PermissionError, match="s3:GetObject is needed") as denied:
             S3(bucket="cold", prefix="p", client=client).get("n")
     assert denied.value.filename == "s3://cold/p/n"
+
+
+class Glacier(BaseHTTPRequestHandler):
+    """S3 with one archive in it that has gone to the coldest class. No emulator has one."""
+
+    def do_GET(self) -> None:
+        listing = "list-type=2" in self.path
+        key = f"<Contents><Key>old/{HOME}/manifest.json</Key></Contents>"
+        cold = "<Code>InvalidObjectState</Code><StorageClass>DEEP_ARCHIVE</StorageClass>"
+        body = f"<ListBucketResult>{key}</ListBucketResult>" if listing else f"<Error>{cold}</Error>"
+        self.send_response(200 if listing else 403)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: what a test server hears is no output."""
+
+
+def test_an_archive_in_the_coldest_class_is_unknown_until_it_is_restored(
+    bucket: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Glacier) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+        for where in (f"s3://{bucket}/old", f"s3://{bucket}/old/{HOME}/manifest.json"):
+            assert cli.main(["db", "restore-check", where]) == 3
+            assert said(capsys)[0] == [
+                f"unknown s3://{bucket}/old/{HOME}/manifest.json cannot be read (it is in DEEP_ARCHIVE: "
+                "call `aws s3api restore-object` for all beside it, and run again when it is back)"
+            ]
+        server.shutdown()

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from holdfast import Data, DeclarationError
-from holdfast.stores import Broker, Cache, KeyFamily, Prefix, Registry, Service, Topic, assumptions
+from holdfast.stores import Broker, Bucket, Cache, KeyFamily, Prefix, Registry, Service, Topic, assumptions
 from stacks import meeting_conventions as names
 
 FAMILIES = names.CACHE.families
@@ -161,6 +161,19 @@ def test_unknown_services_and_settings_are_named() -> None:
         names.REGISTRY.parameter("ai-service", "password")
 
 
+def _cache(name: str) -> Cache:
+    return Cache(name=name, purpose="", data=Data.OPERATIONAL, families=())
+
+
+def _bucket(name: str) -> Bucket:
+    return Bucket(name=name, purpose="", data=Data.OPERATIONAL, prefixes=())
+
+
+def test_the_longest_names_are_taken() -> None:
+    assert len(_cache("c" * 27 + "-{env}").name.replace("{env}", "prod") + "-default") == 40
+    assert len(_bucket("b" * 30 + "-{env}").name.replace("{env}", "prod") + "-123456789012-ap-northeast-1") == 63
+
+
 def _topic(**changes: object) -> Topic:
     given: dict[str, object] = {"name": "t", "purpose": "", "partitions": 3, "keep": timedelta(days=1), "groups": ()}
     return Topic(**(given | changes))  # type: ignore[arg-type]
@@ -181,6 +194,14 @@ def _topic(**changes: object) -> Topic:
         (lambda: Prefix(path="a/{x}/{x}", purpose=""), "two fields are called x"),
         (lambda: KeyFamily(pattern="session", ttl=timedelta(1), purpose=""), "words and one field"),
         (lambda: KeyFamily(pattern="s:{id}", ttl=timedelta(0), purpose=""), "never holds a key"),
+        (lambda: _cache("a--b"), "single '-'"),
+        (lambda: _cache("a-b-"), "not to end with '-'"),
+        (lambda: _cache("1ab"), "has to start with a letter"),
+        (lambda: _cache("a"), "needs 3 to 32 characters"),
+        (lambda: _cache("cache-{Env}"), "cache-Prod in prod"),
+        (lambda: _cache("c" * 28 + "-{env}"), "needs 3 to 32 characters"),  # ElastiCache: 40 with -default
+        (lambda: _bucket("b" * 31 + "-{env}"), "needs 3 to 35 characters"),  # S3: 63 with account and region
+        (lambda: Broker(name="b" * 41, purpose="", data=Data.OPERATIONAL, topics=(_topic(),)), "3 to 40 characters"),
         (
             lambda: Broker(
                 name="abc", purpose="", data=Data.OPERATIONAL, topics=(_topic(name="a.b"), _topic(name="a_b"))

@@ -17,12 +17,18 @@ from holdfast.model import (
     Transient,
     Waiver,
     construct_id,
+    fill,
     unknown_placeholders,
 )
 from holdfast.text import span
 
 DRIFT_SCHEDULE = "cron(30 5 * * ? *)"  # after the upkeep, whose partitions are no drift
-LEGAL_NAME = re.compile(r"[a-z][a-z0-9-]{1,40}[a-z0-9]")  # the narrowest of RDS, ElastiCache, MSK and S3
+LEGAL_NAME = re.compile(r"[a-z](-?[a-z0-9])+")  # of RDS, ElastiCache, MSK and S3 alike
+LONGEST_NAME = 40  # of a cache; RDS and MSK take more
+LONGEST = {
+    "cache": LONGEST_NAME - len("-default"),  # the name of the user that is off
+    "bucket": 63 - len("-123456789012-ap-northeast-1"),  # account and region follow
+}
 LEGAL_GROUP = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # CloudWatch has no lag of a group with other characters
 UNSAFE_IN_KEYS = re.compile(r"[\s:*?\[\]{}\\]")
 SAFE_IN_PATHS = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")  # no slash, and nothing that starts with a dot
@@ -43,9 +49,12 @@ def _segment(value: str, where: str) -> str:
 def _check_name(kind: str, name: str) -> None:
     if wrong := unknown_placeholders(name):
         raise DeclarationError(f"{kind} {name}: {wrong}")
-    if not LEGAL_NAME.fullmatch(re.sub(r"\{\w+\}", "env", name)):
+    filled = fill(name, {"env": "prod", "Env": "Prod", "region": "ap-northeast-1"})
+    longest = LONGEST.get(kind, LONGEST_NAME)
+    if not LEGAL_NAME.fullmatch(filled) or not 3 <= len(filled) <= longest:
         raise DeclarationError(
-            f"{kind} {name}: its name needs 3 to 42 characters of a-z, 0-9 and '-', and has to start with a letter"
+            f"{kind} {name}: its name, {filled} in prod, needs 3 to {longest} characters of a-z, 0-9 and single '-', "
+            "and has to start with a letter and not to end with '-'"
         )
 
 

@@ -21,6 +21,7 @@ PLACE = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/(?P<pref
 GONE = ("NoSuchKey", "404")
 THERE = ("PreconditionFailed", "412")
 DENIED = ("AccessDenied", "403", "Forbidden")
+COLD = "InvalidObjectState"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,10 @@ def _clear(action: str, where: str) -> Iterator[None]:
             raise FileExistsError(errno.EEXIST, "there already", where) from None
         if code in DENIED:
             raise PermissionError(errno.EACCES, f"access denied ({action} is needed)", where) from None
+        if code == COLD:
+            tier = error.response["Error"].get("StorageClass", "cold storage")
+            said = f"it is in {tier}: call `aws s3api restore-object` for all beside it, and run again when it is back"
+            raise PermissionError(errno.EACCES, said, where) from None
         raise InputError(f"{where}: {action} was refused ({code}): check bucket, region and credentials") from None
     except FlexibleChecksumError:
         raise ArchiveError(f"{where} is damaged: S3's own checksum does not fit") from None
