@@ -11,9 +11,17 @@ from holdfast.local.tables import truth
 
 Json = dict[str, Any]
 
+# What drift compares: the template's name of a property, and the API's.
+COMPARED = {
+    "BackupRetentionPeriod": "BackupRetentionPeriod",
+    "CopyTagsToSnapshot": "CopyTagsToSnapshot",
+    "DeletionProtection": "DeletionProtection",
+    "EnableIAMDatabaseAuthentication": "IAMDatabaseAuthenticationEnabled",
+}
+
 
 def complete() -> None:
-    """For instances and clusters: a password that RDS manages, and no deletion of what is protected."""
+    """For instances and clusters: a password that RDS manages, drift, and no deletion of what is protected."""
     api = private.module("ministack.services.rds")
     _complete_kind("instance", "AWS::RDS::DBInstance", api._instances)
     _complete_kind("cluster", "AWS::RDS::DBCluster", api._clusters)
@@ -75,3 +83,10 @@ def _complete_kind(noun: str, kind: str, records: Any) -> None:
     setattr(engine, f"_rds_db_{noun}_create", create)
     setattr(engine, f"_rds_db_{noun}_delete", delete)
     engine._RESOURCE_HANDLERS[kind].update(create=create, update=update, delete=delete)
+
+    def seen(physical: str, props: Json) -> Json | None:
+        record = records.get(physical)
+        return record and {ours: record.get(theirs) for ours, theirs in COMPARED.items()}
+
+    drift = private.module("ministack.services.cloudformation.drift")
+    drift._DRIFT_READERS[kind] = (seen, frozenset(COMPARED))

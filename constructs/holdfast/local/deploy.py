@@ -32,6 +32,7 @@ def settings(emulator: Running, region: str, home: Path = HOME) -> dict[str, str
         "AWS_ACCESS_KEY_ID": ACCOUNT,
         "AWS_SECRET_ACCESS_KEY": "local",
         "AWS_REGION": region,
+        "AWS_DEFAULT_REGION": region,  # the name that boto3 reads
         "AWS_CONFIG_FILE": nowhere,
         "AWS_SHARED_CREDENTIALS_FILE": nowhere,
         "AWS_EC2_METADATA_DISABLED": "true",
@@ -141,7 +142,10 @@ def run(
 
 
 def _reason(said: list[str]) -> str:
-    """The first resource that failed and why; else the stack; else the last line that says anything."""
+    """Our own line; else the first resource that failed and why; else the stack; else the last line of all."""
+    for text in said:
+        if text.startswith("holdfast: "):
+            return text.removeprefix("holdfast: ")
     for text in said:
         if failed := FAILED_RESOURCE.search(text):
             return f"{failed[1]}: {failed[2]} {failed[3]}: {failed[4]}"
