@@ -35,7 +35,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         shutil.copy(ROOT / name, root)
     for name in ("constructs", "stacks"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in (".venv", "node_modules"):
+    for name in (".venv", "build", "node_modules", "schemas"):
         (root / name).symlink_to(ROOT / name)
     before = Path.cwd()
     os.chdir(root)
@@ -86,7 +86,11 @@ def test_a_second_up_changes_nothing_and_is_quick(home: Path, aws: Aws, capsys: 
     assert time.monotonic() - started < SECOND_UP
     said = capsys.readouterr()
     assert said.err.count("(unchanged)") == len(placements(CATALOG))
-    assert "Every deployed resource is emulated" in said.out or "Recorded only" in said.out
+    running = process.running()
+    assert running
+    recorded = {r["type"] for r in process.contents(running)["recorded"]}
+    assert recorded  # and named
+    assert {line.split()[-1] for line in said.out.splitlines() if "::" in line} == recorded
     after = aws.client("cloudformation").describe_stacks(StackName="AcsTables-prod")["Stacks"][0]["LastUpdatedTime"]
     assert after == before
 
@@ -129,6 +133,18 @@ def test_destroying_a_prod_stack_is_refused_and_then_keeps_every_durable_table(h
     assert "rc-subscription-prod-webhook-subscriptions" in {r["PhysicalResourceId"] for r in resources}
 
 
+def test_drift_of_a_database_is_seen_by_the_cli(home: Path, aws: Aws) -> None:
+    api = aws.client("rds")
+    api.modify_db_instance(DBInstanceIdentifier="lifecycle-prod", DeletionProtection=False, ApplyImmediately=True)
+    try:
+        drifted = cdk("drift", "LifecyclePlatform-prod", "--fail")
+        assert drifted.returncode == 1
+        assert "/DeletionProtection" in drifted.stdout + drifted.stderr
+    finally:
+        api.modify_db_instance(DBInstanceIdentifier="lifecycle-prod", DeletionProtection=True, ApplyImmediately=True)
+    assert cdk("drift", "LifecyclePlatform-prod", "--fail").returncode == 0
+
+
 def _replace(template: Path, text: str) -> None:
     """Another template under another hash: what was uploaded under the old one would be used again."""
     old, new = hashlib.sha256(template.read_bytes()).hexdigest(), hashlib.sha256(text.encode()).hexdigest()
@@ -154,3 +170,22 @@ def test_a_stack_that_cannot_be_deployed_is_named_with_its_reason(home: Path) ->
         InputError, match=r"^cdk deploy failed: LeadTrackingStack: AWS::DynamoDB::Table \w+: .* more than one GSI"
     ):
         deploy.deploy(running, changed, lambda text: None)
+
+
+def test_destroying_a_system_keeps_its_database_bucket_broker_backups_and_keys(home: Path, aws: Aws) -> None:
+    """The last one: what is kept has names with the account in them, which no deploy takes back by itself."""
+    formation = aws.client("cloudformation")
+    formation.update_termination_protection(StackName="MeetingSystem-prod", EnableTerminationProtection=False)
+    destroyed = cdk("destroy", "MeetingSystem-prod", "--force")
+    assert destroyed.returncode == 0, destroyed.stderr
+    (database,) = aws.client("rds").describe_db_instances(DBInstanceIdentifier="meeting-prod")["DBInstances"]
+    assert database["DeletionProtection"] is True
+    key = aws.client("kms").describe_key(KeyId=database["KmsKeyId"])["KeyMetadata"]
+    assert key["KeyState"] == "Enabled"
+    aws.client("s3").head_bucket(Bucket=f"meeting-system-prod-{ACCOUNT}-us-east-1")
+    brokers = aws.client("kafka").list_clusters()["ClusterInfoList"]
+    assert [b["ClusterName"] for b in brokers] == ["meeting-broker-prod"]
+    vaults = {v["BackupVaultName"] for v in aws.client("backup").list_backup_vaults()["BackupVaultList"]}
+    assert "holdfast-MeetingSystem-prod" in vaults
+    # What holds nothing that must last is gone.
+    assert aws.client("elasticache").describe_replication_groups()["ReplicationGroups"] == []
