@@ -224,7 +224,7 @@ def test_the_network_has_no_way_out_but_two_end_points(seen: Seen, env: str, zon
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
-def test_only_the_services_group_comes_in_and_only_on_the_declared_ports(seen: Seen, env: str) -> None:
+def test_applications_reach_the_database_alone_and_functions_what_they_need(seen: Seen, env: str) -> None:
     groups = seen.all(env, "EC2::SecurityGroup")
     described = {i: r["Properties"]["GroupDescription"] for i, r in groups.items()}
 
@@ -232,14 +232,19 @@ def test_only_the_services_group_comes_in_and_only_on_the_declared_ports(seen: S
         return str(described[reference["Fn::GetAtt"][0]])
 
     assert not any("SecurityGroupIngress" in r["Properties"] for r in groups.values())
-    services, database = f"Applications and functions of LifecyclePlatform-{env}", f"PostgreSQL lifecycle-{env}"
+    services, database = f"Applications of LifecyclePlatform-{env}", f"PostgreSQL lifecycle-{env}"
+    jobs = f"Functions of LifecyclePlatform-{env}"
     ends = "Interface end points of AWS services"
     entries = [r["Properties"] for r in seen.all(env, "EC2::SecurityGroupIngress").values()]
     assert {
         (name(p["SourceSecurityGroupId"]), name(p["GroupId"]), p["IpProtocol"], p["FromPort"], p["ToPort"])
         for p in entries
-    } == {(services, database, "tcp", 5433, 5433), (services, ends, "tcp", 443, 443)}
-    assert len(entries) == 2
+    } == {
+        (services, database, "tcp", 5433, 5433),
+        (jobs, database, "tcp", 5433, 5433),
+        (jobs, ends, "tcp", 443, 443),
+    }
+    assert len(entries) == 3
     exits = [r["Properties"] for r in seen.all(env, "EC2::SecurityGroupEgress").values()]
     s3 = {"prod": "pl-63a5400a", "test": "pl-68a54001"}[env]
     assert {
@@ -250,11 +255,18 @@ def test_only_the_services_group_comes_in_and_only_on_the_declared_ports(seen: S
             p["ToPort"],
         )
         for p in exits
-    } == {(services, database, 5433, 5433), (services, ends, 443, 443), (services, s3, 443, 443)}
+    } == {
+        (services, database, 5433, 5433),
+        (jobs, database, 5433, 5433),
+        (jobs, ends, 443, 443),
+        (jobs, s3, 443, 443),
+    }
     assert not any("CidrIp" in p or "CidrIpv6" in p for p in (*entries, *exits))
     # A group without any rule outwards gets one to everywhere from EC2, so it has one to an address that nobody has.
     inline = {described[i]: r["Properties"].get("SecurityGroupEgress") for i, r in groups.items()}
-    assert inline.pop(services) is None
+    assert inline.pop(services) is inline.pop(jobs) is None
+    worn = {name(g) for p in functions(seen, env).values() for g in p["VpcConfig"]["SecurityGroupIds"]}
+    assert worn == {jobs}
     assert {tuple(e["CidrIp"] for e in rules) for rules in inline.values()} == {("255.255.255.255/32",)}
 
 
@@ -324,8 +336,10 @@ def test_the_schema_is_applied_after_the_database_and_the_way_to_it_are_there(se
     # Each waits longer than whom it waits for: the function, its trigger, and CloudFormation's own function.
     assert functions(seen, env)["migrate"]["Timeout"] * 1000 < int(trigger["Properties"]["Timeout"]) < 900_000
     (database,) = seen.all(env, "RDS::DBInstance")
-    rules = {*seen.all(env, "EC2::SecurityGroupIngress"), *seen.all(env, "EC2::SecurityGroupEgress")}
-    assert {database, *rules} <= set(trigger["DependsOn"])
+    rules = seen.all(env, "EC2::SecurityGroupIngress") | seen.all(env, "EC2::SecurityGroupEgress")
+    way = {i for i, r in rules.items() if "NetworkFunctions" in json.dumps(r)}
+    assert len(way) == 2 + 2 + 1  # to the database and to the end points, each out of one and into the other; to S3
+    assert {database, *way} <= set(trigger["DependsOn"])
     version = trigger["Properties"]["HandlerArn"]["Ref"]
     function = seen.templates[env][version]["Properties"]["FunctionName"]["Ref"]
     assert seen.templates[env][function]["Properties"]["FunctionName"] == f"lifecycle-{env}-migrate"
@@ -420,6 +434,7 @@ def test_a_flag_makes_it_aurora_with_the_same_guards(aurora: Seen) -> None:
         cluster = aurora.one(env, "RDS::DBCluster")
         p = cluster["Properties"]
         assert (p["DeletionProtection"], p["BackupRetentionPeriod"]) == (protected, days or 1)  # a day is its least
+        assert p["DeleteAutomatedBackups"] is (env == "test")
         assert fate(cluster) == kept
         assert (p["StorageEncrypted"], p["KmsKeyId"], p["MasterUserSecret"]) == (True, KEY, {"KmsKeyId": KEY})
         assert (p["EnableIAMDatabaseAuthentication"], p["Port"]) == (True, 5433)
@@ -432,6 +447,66 @@ def test_a_flag_makes_it_aurora_with_the_same_guards(aurora: Seen) -> None:
     selection = aurora.one("prod", "Backup::BackupSelection")["Properties"]["BackupSelection"]
     assert selection["Resources"] == [{"Fn::GetAtt": [cluster_id, "DBClusterArn"]}]
     assert set(ALARMS) - set(alarms(aurora)) == {"lifecycle-prod/storage"}  # which grows by itself
+
+
+def test_a_flag_changes_the_type_of_no_resource_that_is_deployed(seen: Seen, aurora: Seen) -> None:
+    """CloudFormation refuses a logical id that changes its type."""
+    for env in ENVIRONMENTS:
+        one, other = seen.templates[env], aurora.templates[env]
+        assert [i for i in one.keys() & other.keys() if one[i]["Type"] != other[i]["Type"]] == []
+
+
+@pytest.mark.parametrize("flavour", ["seen", "aurora"])
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_applications_log_in_as_their_own_role_and_have_nothing_else(
+    request: pytest.FixtureRequest, env: str, flavour: str
+) -> None:
+    found: Seen = request.getfixturevalue(flavour)
+    kind, attribute = (
+        ("RDS::DBInstance", "DbiResourceId") if flavour == "seen" else ("RDS::DBCluster", "DBClusterResourceId")
+    )
+    (database,) = found.all(env, kind)
+    policy = found.one(env, "IAM::ManagedPolicy", ManagedPolicyName=f"lifecycle-applications-{env}")["Properties"]
+    region = {"prod": "us-east-1", "test": "us-west-2"}[env]
+    user = [
+        f"arn:aws:rds-db:{region}:",
+        {"Ref": "AWS::AccountId"},
+        ":dbuser:",
+        {"Fn::GetAtt": [database, attribute]},
+        "/lifecycle_app",
+    ]
+    (statement,) = policy["PolicyDocument"]["Statement"]
+    assert statement == {
+        "Sid": "LifecycleLogIn",
+        "Effect": "Allow",
+        "Action": ["rds-db:connect"],
+        "Resource": [{"Fn::Join": ["", user]}],
+    }
+
+
+def test_buckets_of_a_test_are_emptied_before_they_are_deleted_and_those_of_prod_never(seen: Seen) -> None:
+    made = [r for r in seen.templates["test"].values() if r["Type"] == "Custom::S3AutoDeleteObjects"]
+    assert {r["Properties"]["BucketName"]["Ref"] for r in made} == set(seen.all("test", "S3::Bucket"))
+    (emptier,) = {r["Properties"]["ServiceToken"]["Fn::GetAtt"][0] for r in made}
+    role = seen.templates["test"][emptier]["Properties"]["Role"]["Fn::GetAtt"][0]
+    for logical_id in seen.all("test", "S3::Bucket"):
+        policy = seen.one("test", "S3::BucketPolicy", Bucket={"Ref": logical_id})["Properties"]["PolicyDocument"]
+        (let_in,) = [s for s in policy["Statement"] if "AWS" in s["Principal"] and s["Effect"] == "Allow"]
+        assert let_in["Principal"] == {"AWS": {"Fn::GetAtt": [role, "Arn"]}}
+        assert {"s3:DeleteObject*", "s3:List*"} <= set(let_in["Action"])
+    assert "AutoDelete" not in json.dumps(seen.templates["prod"])
+
+
+def test_zones_are_chosen_by_their_letters_where_the_first_ones_lack_something(tmp_path: Path) -> None:
+    chosen = Seen(tmp_path / "chosen", zones="a,b,d")
+    for env, zones in (("prod", ["us-east-1a", "us-east-1b", "us-east-1d"]), ("test", ["us-west-2a", "us-west-2b"])):
+        subnets = chosen.all(env, "EC2::Subnet").values()
+        assert [r["Properties"]["AvailabilityZone"] for r in subnets] == zones
+    for wrong in ("a,a,b", "us-east-1a", ""):
+        with pytest.raises(DeclarationError, match=f"-c zones={wrong}: give different letters"):
+            Seen(tmp_path, zones=wrong)
+    with pytest.raises(DeclarationError, match="-c zones=a,b: LifecyclePlatform-prod needs 3; give as many letters"):
+        Seen(tmp_path, zones="a,b")
 
 
 def test_a_flag_that_is_neither_true_nor_false_is_refused(tmp_path: Path) -> None:

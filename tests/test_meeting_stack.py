@@ -114,13 +114,9 @@ def test_the_pool_has_the_documented_figures(env: str) -> None:
     proxy, targets = properties(env, "RDS::DBProxy"), properties(env, "RDS::DBProxyTargetGroup")
     assert proxy["RequireTLS"] is True
     assert proxy["IdleClientTimeout"] == 3600
-    (auth,) = proxy["Auth"]
+    assert proxy["DefaultAuthScheme"] == "IAM_AUTH"
+    assert "Auth" not in proxy  # no secret, so nobody comes through as the administrator
     ((database, _),) = resources(template(env), "RDS::DBInstance")
-    assert auth == {
-        "AuthScheme": "SECRETS",
-        "IAMAuth": "REQUIRED",
-        "SecretArn": {"Fn::GetAtt": [database, "MasterUserSecret.SecretArn"]},
-    }
     assert targets["DBInstanceIdentifiers"] == [{"Ref": database}]
     figures = targets["ConnectionPoolConfigurationInfo"]
     assert (figures["MaxConnectionsPercent"], figures["MaxIdleConnectionsPercent"]) == (50, 5)  # 100 and 10 of 200
@@ -133,17 +129,130 @@ def test_the_pool_has_the_documented_figures(env: str) -> None:
     }
 
 
-def test_the_pool_may_read_one_secret_and_nothing_else() -> None:
+def test_the_pool_may_log_in_as_the_applications_do_and_nothing_else() -> None:
     found = template("prod")["Resources"]
     (role,) = (r["Properties"] for i, r in found.items() if i.startswith("MeetingPoolRole"))
     ((name, policy),) = ((i, r["Properties"]) for i, r in found.items() if i.startswith("MeetingPoolPolicy"))
     assert role["ManagedPolicyArns"] == [{"Ref": name}]
     assert "Policies" not in role
-    assert [s["Action"] for s in policy["PolicyDocument"]["Statement"]] == [
-        "secretsmanager:GetSecretValue",
-        "kms:Decrypt",
-    ]
-    assert "*" not in json.dumps(policy)
+    ((database, _),) = resources(template("prod"), "RDS::DBInstance")
+    (statement,) = policy["PolicyDocument"]["Statement"]
+    assert statement["Action"] == "rds-db:connect"
+    assert (
+        flat(statement["Resource"])
+        == f"arn:aws:rds-db:us-east-1:<account>:dbuser:<{database}.DbiResourceId>/meeting_app"
+    )
+
+
+def flat(value: Any) -> Any:
+    """A resource as one text; whatever AWS fills in stands in angle brackets."""
+    match value:
+        case {"Fn::Join": [between, parts]}:
+            return between.join(map(flat, parts))
+        case {"Fn::Select": [n, {"Fn::Split": [between, {"Fn::GetAtt": [name, attribute]}]}]}:
+            return f"<{n} of {name}.{attribute} by {between}>"
+        case {"Fn::GetAtt": [name, attribute]}:
+            return f"<{name}.{attribute}>"
+        case {"Ref": "AWS::AccountId"}:
+            return "<account>"
+        case _:
+            return value
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_applications_may_use_the_stores_and_do_nothing_else(env: str) -> None:
+    found = template(env)
+    (policy,) = (
+        r["Properties"]
+        for _, r in resources(found, "IAM::ManagedPolicy")
+        if r["Properties"].get("ManagedPolicyName") == f"meeting-applications-{env}"
+    )
+    region = {"prod": "us-east-1", "test": "us-west-2"}[env]
+    ((proxy, _),), ((broker, _),) = resources(found, "RDS::DBProxy"), resources(found, "MSK::Cluster")
+    (bucket,) = (i for i, _ in resources(found, "S3::Bucket") if not i.startswith("AccessLogs"))
+    ids, here = f"<2 of {broker}.Arn by />", f"{region}:<account>"
+    kafka = f"arn:aws:kafka:{here}"
+    folders = ("recordings/", "media/uploads/", "media/avatars/", "temp/")
+    given = {
+        s["Sid"]: (s["Action"], [flat(r) for r in s["Resource"]], s.get("Condition"))
+        for s in policy["PolicyDocument"]["Statement"]
+    }
+    assert given == {
+        "MeetingLogIn": (
+            ["rds-db:connect"],
+            [f"arn:aws:rds-db:{here}:dbuser:<6 of {proxy}.DBProxyArn by :>/meeting_app"],
+            None,
+        ),
+        "MeetingFigures": (
+            ["ssm:GetParameter", "ssm:GetParameters"],
+            [
+                f"arn:aws:ssm:{here}:parameter/meeting-{env}/pool/{name}"
+                for name in ("max_idle_conns", "max_open_conns", "conn_max_lifetime")
+            ],
+            None,
+        ),
+        "MeetingCacheLogIn": (
+            ["elasticache:Connect"],
+            [f"arn:aws:elasticache:{here}:{kind}:meeting-cache-{env}" for kind in ("replicationgroup", "user")],
+            None,
+        ),
+        "MeetingBrokerLogIn": (
+            ["kafka-cluster:Connect", "kafka-cluster:WriteDataIdempotently"],
+            [f"<{broker}.Arn>"],
+            None,
+        ),
+        "MeetingBrokerTopics": (
+            ["kafka-cluster:DescribeTopic", "kafka-cluster:ReadData", "kafka-cluster:WriteData"],
+            [
+                f"{kafka}:topic/meeting-broker-{env}/{ids}/{name}"
+                for name in ("meeting.tasks", "meeting.tasks.dlq", "meeting.system_events")
+            ],
+            None,
+        ),
+        "MeetingBrokerGroups": (
+            ["kafka-cluster:AlterGroup", "kafka-cluster:DescribeGroup"],
+            [
+                f"{kafka}:group/meeting-broker-{env}/{ids}/{name}"
+                for name in ("task-dispatcher", "task-dead-letters", "system-events")
+            ],
+            None,
+        ),
+        "MeetingSystemObjects": (
+            ["s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetObject", "s3:PutObject"],
+            [f"<{bucket}.Arn>/{folder}*" for folder in folders],
+            None,
+        ),
+        "MeetingSystemList": (
+            ["s3:ListBucket"],
+            [f"<{bucket}.Arn>"],
+            {"StringLike": {"s3:prefix": [f"{folder}*" for folder in folders]}},
+        ),
+        "MeetingSystemKey": (
+            ["kms:Decrypt", "kms:GenerateDataKey"],
+            ["<Key.Arn>"],
+            {"StringEquals": {"kms:ViaService": f"s3.{region}.amazonaws.com"}},
+        ),
+        "MeetingRegistrySettings": (
+            ["ssm:GetParameter", "ssm:GetParameters", "ssm:GetParametersByPath"],
+            [f"arn:aws:ssm:{here}:parameter/meeting-system/*"],
+            None,
+        ),
+        "MeetingRegistryServices": (
+            ["servicediscovery:DiscoverInstances"],
+            ["*"],
+            {"StringEquals": {"servicediscovery:NamespaceName": "meeting-system.internal"}},
+        ),
+    }
+    # IAM takes 6144 characters; what it fills in is at most as long as the names that stand here for it.
+    assert len(json.dumps(policy["PolicyDocument"], separators=(",", ":"))) < 6144
+
+
+def test_another_prefix_of_topics_is_another_in_the_policy_too() -> None:
+    found = synthesized("prod", topicPrefix="blue")[f"{STACKS['prod']}.template.json"]
+    policies_of = [r for _, r in resources(found, "IAM::ManagedPolicy") if "kafka-cluster:ReadData" in json.dumps(r)]
+    assert len(policies_of) == 1
+    assert '"/blue.tasks.dlq"' in json.dumps(policies_of)
+    assert "/meeting.tasks" not in json.dumps(policies_of)
 
 
 def test_aurora_is_pooled_as_well() -> None:
@@ -267,6 +376,7 @@ def test_each_store_has_a_group_with_one_port_for_the_services(env: str) -> None
     groups = ingress(found)
     (services,) = (i for i in groups if i.startswith("NetworkServices"))
     (pool,) = (i for i in groups if i.startswith("NetworkMeetingPoolGroup"))
+    (functions,) = (i for i in groups if i.startswith("NetworkFunctions"))
 
     def of(*where: Any) -> list[tuple[int, str]]:
         ((group,),) = where
@@ -276,9 +386,9 @@ def test_each_store_has_a_group_with_one_port_for_the_services(env: str) -> None
     assert of(properties(env, "MSK::Cluster")["BrokerNodeGroupInfo"]["SecurityGroups"]) == [(9098, services)]
     assert of(properties(env, "DocDB::DBCluster")["VpcSecurityGroupIds"]) == [(27018, services)]
     assert of(properties(env, "RDS::DBProxy")["VpcSecurityGroupIds"]) == [(5432, services)]
-    # The pool for applications, and the services' group for migrations, which a pool cannot carry.
-    assert of(properties(env, "RDS::DBInstance")["VPCSecurityGroups"]) == sorted([(5433, pool), (5433, services)])
-    assert groups[services] == []
+    # The pool for applications, and the functions, because a pool cannot carry migrations.
+    assert of(properties(env, "RDS::DBInstance")["VPCSecurityGroups"]) == sorted([(5433, pool), (5433, functions)])
+    assert groups[services] == groups[functions] == []
 
 
 @pytest.mark.parametrize("env", ENVS)
@@ -423,7 +533,7 @@ def test_no_pack_has_a_violation_that_nobody_explained(options: dict[str, str]) 
 def test_only_findings_that_cannot_be_satisfied_are_explained_in_prod() -> None:
     """A list by hand: an acknowledgement that is new in production is seen here."""
     reports = synthesized(documents="true")["validation-report.json"]["pluginReports"]
-    mine = ("MeetingCache", "MeetingBroker", "MeetingDocuments", "MeetingRegistry")
+    mine = ("MeetingCache", "MeetingBroker", "MeetingDocuments", "MeetingRegistry", "Applications")
     explained = {
         (c["constructPath"].split("/")[1], v["ruleName"].partition("[")[0])
         for r in reports
@@ -432,6 +542,7 @@ def test_only_findings_that_cannot_be_satisfied_are_explained_in_prod() -> None:
         if c["constructPath"].startswith("MeetingSystem-prod/") and c["constructPath"].split("/")[1] in mine
     }
     assert explained == {
+        ("Applications", "AwsSolutions-IAM5"),
         ("MeetingCache", "AwsSolutions-AEC6"),
         ("MeetingDocuments", "AwsSolutions-DOC3"),
         ("MeetingDocuments", "AwsSolutions-DOC5"),

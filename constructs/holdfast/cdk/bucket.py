@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import aws_cdk as cdk
 from aws_cdk import aws_s3 as s3
+from aws_cdk.aws_s3 import mixins
 from constructs import Construct
 
 from holdfast.cdk.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
@@ -61,7 +64,7 @@ class GuardedBucket(Construct):
         self.arn = bucket.attr_arn
         self.name = bucket.ref
         self.logical_id = cdk.Stack.of(self).get_logical_id(bucket)
-        s3.CfnBucketPolicy(self, "Policy", bucket=bucket.ref, policy_document=bucket_policy(bucket.attr_arn))
+        _guard(self, bucket, bucket_policy(bucket.attr_arn), emptied=not kept)
         tags = cdk.Tags.of(self)
         for name, value in placed.table_tags(store).items():
             tags.add(name, value)
@@ -96,7 +99,7 @@ def access_logs(context: StoreContext) -> str:
     )
     bucket.apply_removal_policy(cdk.RemovalPolicy.RETAIN if prod else cdk.RemovalPolicy.DESTROY)
     policy = bucket_policy(bucket.attr_arn, log_delivery(bucket.attr_arn))
-    s3.CfnBucketPolicy(folder, "Policy", bucket=bucket.ref, policy_document=policy)
+    _guard(folder, bucket, policy, emptied=not prod)
     acknowledge(
         bucket,
         "it holds access logs only: S3 delivers them to no bucket with another key, and nobody logs the log",
@@ -108,6 +111,17 @@ def access_logs(context: StoreContext) -> str:
         ),
     )
     return bucket.ref
+
+
+def _guard(scope: Construct, bucket: s3.CfnBucket, policy: dict[str, Any], *, emptied: bool) -> None:
+    """The bucket's policy. S3 deletes no bucket that holds anything: CDK's own function, let in here, empties it."""
+    for statement in policy["Statement"] if emptied else ():
+        # CDK reads the document again to add to it, and only knows resources that are text.
+        resources = [statement["Resource"]] if isinstance(statement["Resource"], dict) else statement["Resource"]
+        statement["Resource"] = [cdk.Token.as_string(r) if isinstance(r, dict) else r for r in resources]
+    s3.CfnBucketPolicy(scope, "Policy", bucket=bucket.ref, policy_document=policy)
+    if emptied:
+        mixins.BucketAutoDeleteObjects().apply_to(bucket)
 
 
 def _encryption(algorithm: str, key: str | None = None) -> s3.CfnBucket.BucketEncryptionProperty:

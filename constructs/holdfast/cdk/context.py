@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,6 +23,7 @@ class Options:
     aurora: bool = False
     documents: bool = False
     topic_prefix: str | None = None
+    zones: tuple[str, ...] = ()  # letters of the region's; where there are none, the first that AWS names
 
     @classmethod
     def of(cls, scope: Construct) -> Options:
@@ -29,6 +31,7 @@ class Options:
             aurora=_flag(scope, "aurora"),
             documents=_flag(scope, "documents"),
             topic_prefix=scope.node.try_get_context("topicPrefix"),
+            zones=_zones(scope),
         )
 
 
@@ -50,7 +53,7 @@ class StoreContext:
 
     @cached_property
     def network(self) -> Network:
-        return Network(self.scope, self.placed, self.key)
+        return Network(self.scope, self.placed, self.key, self.options.zones)
 
     @property
     def networked(self) -> bool:
@@ -70,3 +73,13 @@ def _flag(scope: Construct, name: str) -> bool:
             return True
         case value:
             raise DeclarationError(f"-c {name}={value}: say true or false")
+
+
+def _zones(scope: Construct) -> tuple[str, ...]:
+    value = scope.node.try_get_context("zones")
+    if value is None:
+        return ()
+    zones = tuple(str(value).split(","))
+    if len(set(zones)) < len(zones) or not all(re.fullmatch("[a-z]", zone) for zone in zones):
+        raise DeclarationError(f"-c zones={value}: give different letters of the region's zones, such as a,b,d")
+    return zones

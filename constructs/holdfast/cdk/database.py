@@ -47,7 +47,8 @@ class GuardedDatabase(Construct):
         self.prod = context.placed.env.tier is Tier.PROD
         network = context.network
         self.group = network.group(f"{store.id}Group", f"PostgreSQL {self.name}")
-        network.allow(network.services, self.group, store.port, f"PostgreSQL {self.name}")
+        if not store.pool:  # where there is one, applications have no other way
+            network.allow(network.services, self.group, store.port, f"PostgreSQL {self.name}")
         self._subnets = rds.CfnDBSubnetGroup(
             self,
             "Subnets",
@@ -104,6 +105,7 @@ class GuardedDatabase(Construct):
         self._keep(instance, *logs)
         self.resources: list[cdk.CfnResource] = [instance]
         self.arn = instance.attr_db_instance_arn
+        self.resource_id = instance.attr_dbi_resource_id
         self.host = instance.attr_endpoint_address
         self.secret_arn = instance.attr_master_user_secret_secret_arn
         self._acknowledge(instance)
@@ -112,7 +114,7 @@ class GuardedDatabase(Construct):
         store = self.declared
         parameters = rds.CfnDBClusterParameterGroup(
             self,
-            "Parameters",
+            "ClusterParameters",  # not the instance's id: a deployed resource cannot change its type
             description=f"TLS, UTC and logs of {self.name}",
             family=f"aurora-postgresql{POSTGRES_MAJOR}",
             parameters=database_parameters(store),
@@ -131,6 +133,7 @@ class GuardedDatabase(Construct):
             vpc_security_group_ids=[self.group.security_group_id],
             # Aurora knows no less than a day.
             backup_retention_period=store.recovery.days if Guard.PITR in self.guards else 1,
+            delete_automated_backups=not self.prod,
             serverless_v2_scaling_configuration=rds.CfnDBCluster.ServerlessV2ScalingConfigurationProperty(
                 min_capacity=0.5, max_capacity=16 if self.prod else 2
             ),
@@ -161,6 +164,7 @@ class GuardedDatabase(Construct):
                 f"{HIPAA}-RDSInBackupPlan",
             )
         self.arn = cluster.attr_db_cluster_arn
+        self.resource_id = cluster.attr_db_cluster_resource_id
         self.host = cluster.attr_endpoint_address
         self.secret_arn = cluster.attr_master_user_secret_secret_arn
 

@@ -55,7 +55,8 @@ class DatabaseFunctions(Construct):
         self._context = database.context
         names = function_names(database.name, database.declared)
         network = self._context.network
-        secrets = network.reach("SecretsManager", ec2.InterfaceVpcEndpointAwsService.SECRETS_MANAGER)
+        secrets = network.reach(network.functions, "SecretsManager", ec2.InterfaceVpcEndpointAwsService.SECRETS_MANAGER)
+        network.allow(network.functions, database.group, database.declared.port, f"Functions of {database.name}")
         self._layer = lambda_.LayerVersion(
             self,
             "Layer",
@@ -79,12 +80,12 @@ class DatabaseFunctions(Construct):
             handler=migrate,
             timeout=TRIGGER_TIMEOUT,
             # The ways to the database and to its secret: rules that nothing of the function refers to.
-            execute_after=[*database.resources, database.group, network.services, network.end_points, secrets],
+            execute_after=[*database.resources, database.group, network.functions, network.end_points, secrets],
         )
         drift = self._function("Drift", names["drift"], "drift")
         jobs = {"Drift": (drift, DRIFT_SCHEDULE)}
         if (upkeep := database.declared.upkeep) and archive:
-            network.reach_s3()
+            network.reach_s3(network.functions)
             retention = self._function("Retention", names["retention"], "retain", archive)
             jobs["Retention"] = (retention, upkeep.schedule)
         self._schedule(jobs)
@@ -146,7 +147,7 @@ class DatabaseFunctions(Construct):
             reserved_concurrent_executions=1,
             vpc=context.network.vpc,
             vpc_subnets=ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED),
-            security_groups=[context.network.services],
+            security_groups=[context.network.functions],
             environment_encryption=context.key,
             environment={
                 "DATABASE": database.name,

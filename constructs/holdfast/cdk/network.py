@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import aws_cdk as cdk
@@ -23,17 +24,21 @@ S3_PREFIX_LISTS = {"us-east-1": "pl-63a5400a", "us-west-2": "pl-68a54001"}
 class Network(Construct):
     """No way in or out but AWS's own end points, and groups that by themselves allow nothing."""
 
-    def __init__(self, scope: Construct, placed: Placed, key: kms.IKey) -> None:
+    def __init__(self, scope: Construct, placed: Placed, key: kms.IKey, zones: Sequence[str] = ()) -> None:
         super().__init__(scope, "Network")
         # As many brokers stand in each zone: with two zones a topic with three replicas needs four of them.
         brokers = any(isinstance(s, Broker) for s in placed.stores)
-        zones = 3 if brokers or placed.env.tier is Tier.PROD else 2
-        self._region = placed.region
+        count = 3 if brokers or placed.env.tier is Tier.PROD else 2
+        if zones and len(zones) < count:
+            raise DeclarationError(f"-c zones={','.join(zones)}: {placed.name} needs {count}; give as many letters")
+        self._placed = placed
         self.vpc = ec2.Vpc(
             self,
             "Vpc",
             ip_addresses=ec2.IpAddresses.cidr(CIDR),
-            availability_zones=[cdk.Fn.select(n, cdk.Fn.get_azs()) for n in range(zones)],
+            availability_zones=[
+                f"{placed.region}{zones[n]}" if zones else cdk.Fn.select(n, cdk.Fn.get_azs()) for n in range(count)
+            ],
             nat_gateways=0,
             create_internet_gateway=False,
             restrict_default_security_group=True,
@@ -43,7 +48,7 @@ class Network(Construct):
         )
         self.vpc_id = self.vpc.vpc_id
         self.subnet_ids = [subnet.subnet_id for subnet in self.vpc.isolated_subnets]
-        self.services = self.group("Services", f"Applications and functions of {placed.name}")
+        self.services = self.group("Services", f"Applications of {placed.name}")
         self._flow_log(placed, key)
 
     def group(self, id: str, description: str) -> ec2.SecurityGroup:  # noqa: A002 (as constructs call it)
@@ -56,14 +61,18 @@ class Network(Construct):
         target.add_ingress_rule(source, ec2.Port.tcp(port), why)
 
     @cached_property
+    def functions(self) -> ec2.SecurityGroup:
+        """What our own functions wear: they go where applications have no business, such as past a pool."""
+        return self.group("Functions", f"Functions of {self._placed.name}")
+
+    @cached_property
     def end_points(self) -> ec2.SecurityGroup:
         """What the interface end points wear."""
-        group = self.group("EndPoints", "Interface end points of AWS services")
-        self.allow(self.services, group, 443, "AWS services through their end points")
-        return group
+        return self.group("EndPoints", "Interface end points of AWS services")
 
-    def reach(self, name: str, service: ec2.InterfaceVpcEndpointAwsService) -> Construct:
-        """The services' group reaches an AWS service from here; asking twice is asking once."""
+    def reach(self, source: ec2.SecurityGroup, name: str, service: ec2.InterfaceVpcEndpointAwsService) -> Construct:
+        """``source`` reaches an AWS service from here; asking twice is asking once."""
+        self.allow(source, self.end_points, 443, "AWS services through their end points")
         if found := self.node.try_find_child(name):
             assert isinstance(found, Construct)
             return found
@@ -77,16 +86,15 @@ class Network(Construct):
             security_groups=[self.end_points],
         )
 
-    def reach_s3(self) -> None:
-        """The services' group reaches S3 without leaving AWS's network."""
-        if self.node.try_find_child("S3"):
-            return
-        if self._region not in S3_PREFIX_LISTS:
+    def reach_s3(self, source: ec2.SecurityGroup) -> None:
+        """``source`` reaches S3 without leaving AWS's network."""
+        if (region := self._placed.region) not in S3_PREFIX_LISTS:
             raise DeclarationError(
-                f"S3's prefix list in {self._region} is not known: add it to S3_PREFIX_LISTS in cdk/network.py"
+                f"S3's prefix list in {region} is not known: add it to S3_PREFIX_LISTS in cdk/network.py"
             )
-        ec2.GatewayVpcEndpoint(self, "S3", vpc=self.vpc, service=ec2.GatewayVpcEndpointAwsService.S3)
-        self.services.add_egress_rule(ec2.Peer.prefix_list(S3_PREFIX_LISTS[self._region]), ec2.Port.tcp(443), "S3")
+        if not self.node.try_find_child("S3"):
+            ec2.GatewayVpcEndpoint(self, "S3", vpc=self.vpc, service=ec2.GatewayVpcEndpointAwsService.S3)
+        source.add_egress_rule(ec2.Peer.prefix_list(S3_PREFIX_LISTS[region]), ec2.Port.tcp(443), "S3")
 
     def _flow_log(self, placed: Placed, key: kms.IKey) -> None:
         group = log_group(self, "FlowLogs", "flow", placed, key)

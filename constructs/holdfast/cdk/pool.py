@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_rds as rds
 from constructs import Construct
 
+from holdfast.cdk.applications import database_user
 from holdfast.cdk.database import GuardedDatabase
 from holdfast.cdk.logs import log_group
 from holdfast.cdk.registry import parameter
@@ -33,11 +35,7 @@ class DatabasePool(Construct):
             db_proxy_name=name,
             engine_family="POSTGRESQL",
             role_arn=self._role(database),
-            auth=[
-                rds.CfnDBProxy.AuthFormatProperty(
-                    auth_scheme="SECRETS", iam_auth="REQUIRED", secret_arn=database.secret_arn
-                )
-            ],
+            default_auth_scheme="IAM_AUTH",  # on both sides of it: there is no password in between
             require_tls=True,
             debug_logging=False,  # it would write statements, and with them personal data
             # A proxy ends no connection by its age, so the nearest thing is how long a client may be idle.
@@ -66,22 +64,18 @@ class DatabasePool(Construct):
         tags = placed.tags | placed.table_tags(database.declared)
         for setting, value in pool.settings.items():
             parameter(self, f"/{name}/pool/{setting}", value, f"For applications that connect to {name}", tags)
-        self.endpoint = proxy.attr_endpoint
+        # An ARN ends with the proxy's id, by which IAM knows it: arn:aws:rds:<region>:<account>:db-proxy:<id>
+        self.resource_id = cdk.Fn.select(6, cdk.Fn.split(":", proxy.attr_db_proxy_arn))
 
     def _role(self, database: GuardedDatabase) -> str:
-        context = database.context
         policy = iam.ManagedPolicy(
             self,
             "Policy",
-            description=f"Reads the secret of {database.name}",
+            description=f"Connects to {database.name} as its applications do",
             statements=[
-                iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[database.secret_arn]),
                 iam.PolicyStatement(
-                    actions=["kms:Decrypt"],
-                    resources=[context.key.key_arn],
-                    conditions={
-                        "StringEquals": {"kms:ViaService": f"secretsmanager.{context.placed.region}.amazonaws.com"}
-                    },
+                    actions=["rds-db:connect"],
+                    resources=[database_user(database.context.placed, database.declared, database.resource_id)],
                 ),
             ],
         )

@@ -19,8 +19,8 @@ class ServiceRegistry(Construct):
         super().__init__(scope, store.id)
         placed, network = context.placed, context.network
         # Names are resolved without leaving the network; settings and registrations are calls to AWS.
-        network.reach("Parameters", ec2.InterfaceVpcEndpointAwsService.SSM)
-        network.reach("Registrations", ec2.InterfaceVpcEndpointAwsService.CLOUD_MAP_SERVICE_DISCOVERY)
+        network.reach(network.services, "Parameters", ec2.InterfaceVpcEndpointAwsService.SSM)
+        network.reach(network.services, "Registrations", ec2.InterfaceVpcEndpointAwsService.CLOUD_MAP_SERVICE_DISCOVERY)
         tags = placed.tags | placed.table_tags(store)
         listed = [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
         namespace = cdk.CfnResource(

@@ -6,6 +6,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from holdfast.catalog import Placed
+from holdfast.cdk import applications
 from holdfast.cdk.broker import GuardedBroker
 from holdfast.cdk.bucket import GuardedBucket
 from holdfast.cdk.cache import GuardedCache
@@ -25,26 +26,35 @@ def add_stores(scope: Construct, placed: Placed, key: kms.IKey, topic: str | Non
     context = StoreContext(scope=scope, placed=placed, key=key, topic=topic, options=Options.of(scope))
     # Buckets first: the archive of a database is one of them.
     buckets = {s.name: GuardedBucket(scope, s, context) for s in placed.stores if isinstance(s, Bucket)}
+    archives = {s.upkeep.archive for s in placed.stores if isinstance(s, Database) and s.upkeep}
+    uses: list[applications.Use] = []
     for store in placed.stores:
         match store:
+            case Bucket() if store.name in archives:
+                pass  # the functions' own
             case Bucket():
-                pass
+                uses += applications.of_bucket(placed, store, buckets[store.name].arn, key.key_arn)
+                if context.networked:
+                    context.network.reach_s3(context.network.services)
             case Database():
                 database = GuardedDatabase(scope, store, context)
                 DatabaseFunctions(database, _archive(store, buckets))
-                if store.pool:
-                    DatabasePool(database, store.pool)
+                door = DatabasePool(database, store.pool) if store.pool else database
+                uses += applications.of_database(placed, store, door.resource_id)
             case Cache():
                 GuardedCache(scope, store, context)
+                uses += applications.of_cache(placed, store)
             case Broker():
-                GuardedBroker(scope, store, context)
+                broker = GuardedBroker(scope, store, context)
+                uses += applications.of_broker(placed, store, broker.cluster.attr_arn, context.options.topic_prefix)
             case Documents():
                 if context.options.documents:
                     GuardedDocuments(scope, store, context)
             case Registry():
                 ServiceRegistry(scope, store, context)
-    if buckets and context.networked:
-        context.network.reach_s3()
+                uses += applications.of_registry(placed, store)
+    if uses:
+        applications.application_policy(scope, placed, uses)
     if topic:
         options = context.options
         watched = [s for s in placed.stores if options.documents or not isinstance(s, Documents)]
