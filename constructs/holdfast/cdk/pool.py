@@ -7,7 +7,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_rds as rds
 from constructs import Construct
 
-from holdfast.cdk.applications import database_user
+from holdfast.applications import database_user
 from holdfast.cdk.database import GuardedDatabase
 from holdfast.cdk.logs import log_group
 from holdfast.cdk.registry import parameter
@@ -68,6 +68,7 @@ class DatabasePool(Construct):
         self.resource_id = cdk.Fn.select(6, cdk.Fn.split(":", proxy.attr_db_proxy_arn))
 
     def _role(self, database: GuardedDatabase) -> str:
+        user = database_user(database.context.placed, database.declared, database.resource_id)
         policy = iam.ManagedPolicy(
             self,
             "Policy",
@@ -75,7 +76,7 @@ class DatabasePool(Construct):
             statements=[
                 iam.PolicyStatement(
                     actions=["rds-db:connect"],
-                    resources=[database_user(database.context.placed, database.declared, database.resource_id)],
+                    resources=[cdk.Token.as_string(user)],
                 ),
             ],
         )

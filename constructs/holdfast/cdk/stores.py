@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import aws_cdk as cdk
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from holdfast import applications
 from holdfast.catalog import Placed
-from holdfast.cdk import applications
+from holdfast.cdk.applications import application_policy
 from holdfast.cdk.broker import GuardedBroker
 from holdfast.cdk.bucket import GuardedBucket
 from holdfast.cdk.cache import GuardedCache
@@ -28,25 +30,27 @@ def add_stores(scope: Construct, placed: Placed, key: kms.IKey, topic: str | Non
     buckets = {s.name: GuardedBucket(scope, s, context) for s in placed.stores if isinstance(s, Bucket)}
     archives = {s.upkeep.archive for s in placed.stores if isinstance(s, Database) and s.upkeep}
     uses: list[applications.Use] = []
+    raw = cdk.Stack.of(scope).resolve  # statements are data, which tokens are not
     for store in placed.stores:
         match store:
             case Bucket() if store.name in archives:
                 pass  # the functions' own
             case Bucket():
-                uses += applications.of_bucket(placed, store, buckets[store.name].arn, key.key_arn)
+                uses += applications.of_bucket(placed, store, raw(buckets[store.name].arn), raw(key.key_arn))
                 if context.networked:
                     context.network.reach_s3(context.network.services)
             case Database():
                 database = GuardedDatabase(scope, store, context)
                 DatabaseFunctions(database, _archive(store, buckets))
                 door = DatabasePool(database, store.pool) if store.pool else database
-                uses += applications.of_database(placed, store, door.resource_id)
+                uses += applications.of_database(placed, store, raw(door.resource_id))
             case Cache():
                 GuardedCache(scope, store, context)
                 uses += applications.of_cache(placed, store)
             case Broker():
                 broker = GuardedBroker(scope, store, context)
-                uses += applications.of_broker(placed, store, broker.cluster.attr_arn, context.options.topic_prefix)
+                arn = raw(broker.cluster.attr_arn)
+                uses += applications.of_broker(placed, store, arn, context.options.topic_prefix)
             case Documents():
                 if context.options.documents:
                     GuardedDocuments(scope, store, context)
@@ -54,7 +58,7 @@ def add_stores(scope: Construct, placed: Placed, key: kms.IKey, topic: str | Non
                 ServiceRegistry(scope, store, context)
                 uses += applications.of_registry(placed, store)
     if uses:
-        applications.application_policy(scope, placed, uses)
+        application_policy(scope, placed, uses)
     if topic:
         options = context.options
         watched = [s for s in placed.stores if options.documents or not isinstance(s, Documents)]
