@@ -461,7 +461,7 @@ def _proxy(change: Callable[[Json], None], kind: str) -> Mutation:
 TARGETS = "AWS::RDS::DBProxyTargetGroup"
 MUTATIONS |= {
     "pool without TLS": ("HF526", _proxy(lambda p: p.update(RequireTLS=False), "AWS::RDS::DBProxy")),
-    "pool with passwords": ("HF526", _proxy(lambda p: p["Auth"][0].update(IAMAuth="DISABLED"), "AWS::RDS::DBProxy")),
+    "pool with passwords": ("HF526", _proxy(lambda p: p.update(DefaultAuthScheme="NONE"), "AWS::RDS::DBProxy")),
     "pool of everything": (
         "HF526",
         _proxy(lambda p: p["ConnectionPoolConfigurationInfo"].update(MaxConnectionsPercent=100), TARGETS),
