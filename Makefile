@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
 export CDK_DISABLE_VERSION_CHECK := true
 
-.PHONY: setup synth test test-e2e demo check format snapshots docs catalogs lock clean
+.PHONY: setup synth test test-e2e demo picture check format snapshots docs catalogs lock clean
 .PHONY: bench bench-detection bench-retention bench-audit
 
 setup: .venv/.installed node_modules/.installed build/.layer
@@ -47,30 +47,12 @@ test: setup
 test-e2e: setup
 	pytest -m e2e
 
-# An audit that finds something exits with 1, which is what this shows.
-AUDIT = holdfast audit --local --env prod
 demo: setup
-	@mkdir -p .holdfast/demo
-	@printf '\n== 1. Everything deployed to this machine, with the real CDK CLI\n\n'
-	@holdfast local reset
-	@holdfast local up
-	@printf '\n== 2. The audit: what the code says, what was deployed, what is live\n\n'
-	@$(AUDIT) --output .holdfast/demo/1-deployed.txt || test $$? = 1
-	@printf '\n== 3. Back to the day of the incident\n\n'
-	@holdfast local incident
-	@printf '\n== 4. The audit of that day: tables that could be deleted, or not be recovered\n\n'
-	@$(AUDIT) --select HF001,HF004 || test $$? = 1
-	@printf '\nAnd everything else that it found (.holdfast/demo/2-incident.html):\n'
-	@$(AUDIT) --format html --output .holdfast/demo/2-incident.html || test $$? = 1
-	@printf '\n== 5. The fix: switch on what is required and off\n\n'
-	@holdfast fix --local --env prod --apply || test $$? = 1
-	@$(AUDIT) --format html --output .holdfast/demo/3-fixed.html || test $$? = 1
-	@printf '\n== 6. The deploy that was missing; orphans are taken into a stack\n\n'
-	@holdfast local up --env prod >/dev/null
-	@holdfast fix --local --env prod --apply || test $$? = 1
-	@printf '\n== 7. What is left is for people: archive, indexes, references\n\n'
-	@$(AUDIT) --output .holdfast/demo/4-repaired.txt || test $$? = 1
-	@printf '\nThe reports are in .holdfast/demo. `holdfast local status` says what still runs; `holdfast local down` stops it.\n'
+	@python benchmarks/demo.py
+
+# docs/demo.svg, from the output of the same commands.
+picture: setup
+	python -m benchmarks.picture
 
 check: setup
 	ruff format --check .

@@ -1,0 +1,126 @@
+"""The documented incident on this machine: deployed, drifted, found, fixed. What `make demo` runs."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+HERE = Path(".holdfast", "demo")
+STORY = HERE / "repository"
+COMMITTED = timedelta(days=52, hours=1)  # the age, on the day of the audit, of the commit that was never deployed
+
+
+def main() -> int:
+    began = time.monotonic()
+    try:
+        tell()
+    except KeyboardInterrupt:
+        print("\nInterrupted: run `make demo` again, it starts anew.", file=sys.stderr)
+        return 130
+    say(f"\nDone in {time.monotonic() - began:.0f} s. All reports are in {HERE}. The emulator still runs:")
+    say("`holdfast local status` says what is in it, `holdfast local down` stops it.")
+    return 0
+
+
+def tell() -> None:
+    HERE.mkdir(parents=True, exist_ok=True)
+    heading("1. Everything is deployed to this machine")
+    say("The real CDK CLI deploys every stack, for prod and test, to an AWS emulator on 127.0.0.1.")
+    say("No AWS account is needed, and none can be reached.\n")
+    holdfast("local reset")
+    holdfast("local up", to=HERE / "1-local.txt")
+    say(f"What is only recorded there, and how to use it by hand, is in {HERE / '1-local.txt'}.\n")
+
+    heading("2. The audit: what the code says, what was deployed, what is live")
+    say("Just deployed, all three are one. What it calls low are tables that wait for their archive.\n")
+    holdfast(f"audit --local --env prod --fail-on high --output {HERE / '2-deployed.txt'}", clean=True)
+
+    heading("3. Back to the day of the incident")
+    holdfast("local incident")
+    remember()
+
+    heading("4. The audit of that day")
+    say("HF001 is deletion protection. The code asked for it; here is who has it not, since when, and why.\n")
+    holdfast("audit --local --env prod --select HF001", cwd=STORY)
+    say("And all that it found, as a page for a browser:\n")
+    holdfast(f"audit --local --env prod --format html --output {HERE / '4-incident.html'}", cwd=STORY)
+
+    heading("5. The fix: what is required and off is switched on")
+    say("First only the calls, and only those of HF001. Nothing is changed without --apply.\n")
+    holdfast("fix --local --env prod --only HF001", cwd=STORY)
+    say("Now all of them, one by one. Each is read back, and the record says what was before and after.\n")
+    holdfast("fix --local --env prod --apply", to=HERE / "5-calls.txt", cwd=STORY)
+
+    heading("6. The deploy that was missing")
+    say("A fix out of band is not the end: the templates must say it, too. The deploy also takes in the tables")
+    say("that were in no stack. Then a second fix gives them the key that came with their stack.\n")
+    holdfast("local up --env prod", to=HERE / "6-local.txt")
+    holdfast("fix --local --env prod --apply", to=HERE / "6-calls.txt", cwd=STORY)
+
+    heading("7. The audit again")
+    holdfast(f"audit --local --env prod --fail-on high --output {HERE / '7-repaired.txt'}", cwd=STORY, clean=True)
+    say("No gap, and nothing critical or high. What is left is for people: tables to archive, indexes that")
+    say(f"nothing fills, functions that name tables which do not exist ({HERE / '7-repaired.txt'}).")
+
+
+def remember() -> None:
+    """The repository of that day: stacks/ as it is, in a commit of 52 days ago."""
+    shutil.rmtree(STORY, ignore_errors=True)
+    shutil.copytree("stacks", STORY / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
+    (STORY / ".holdfast").symlink_to(Path("..", ".."))
+    if shutil.which("git") is None:
+        return
+    when = (datetime.now(UTC) - COMMITTED).isoformat()
+    who = {f"GIT_{role}_{what}": "demo" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    env |= {**who, "GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
+    env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    for arguments in (["init", "-q"], ["add", "stacks"], ["commit", "-q", "-m", "Protect the tables of prod"]):
+        subprocess.run(["git", *arguments], cwd=STORY, env=env, check=True)
+    say(f"The code of that day is stacks/ as it is now, in a commit of 52 days ago ({STORY}):")
+    say("deletion protection and recovery were asked for, and the stack was not deployed again.\n")
+
+
+def heading(text: str) -> None:
+    bold = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    say(f"\033[1m== {text}\033[0m\n" if bold else f"== {text}\n")
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def holdfast(line: str, *, to: Path | None = None, cwd: Path = Path(), clean: bool = False) -> None:
+    """One command, shown as it would be typed; the demo ends where it fails, or finds what must not be there."""
+    say(f"$ holdfast {line}{f' > {to}' if to else ''}")
+    output = to.open("w") if to else None
+    try:
+        done = subprocess.run(command(line), cwd=cwd, env=environment(cwd), stdout=output, check=False)
+    finally:
+        if output:
+            output.close()
+    if line.startswith("audit"):
+        say(f"(exit status {done.returncode})")
+    if done.returncode not in ((0,) if clean else (0, 1)):  # 1 is an audit that found something
+        sys.exit(done.returncode)
+    say("")
+
+
+def command(line: str) -> list[str]:
+    return [sys.executable, "-m", "holdfast.cli", *shlex.split(line)]
+
+
+def environment(cwd: Path) -> dict[str, str]:
+    """The declarations of that folder come before those that are installed."""
+    found = (str(cwd.resolve()), str(Path("constructs").resolve()), os.environ.get("PYTHONPATH", ""))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in found if p)}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
