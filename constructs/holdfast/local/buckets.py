@@ -1,7 +1,8 @@
-"""S3 buckets keep their lifecycle and encryption when CloudFormation makes them; ministack drops both."""
+"""S3 buckets keep everything that a store needs when CloudFormation makes them; ministack drops most of it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -23,7 +24,14 @@ def complete() -> None:
         *engine._S3_BUCKET_CONFIGURATIONS,
         ("LifecycleConfiguration", lifecycle, api._put_bucket_lifecycle, api._delete_bucket_lifecycle),
         ("BucketEncryption", encryption, encrypt, api._delete_bucket_encryption),
+        ("Tags", tagging, api._put_bucket_tagging, api._delete_bucket_tagging),
+        ("LoggingConfiguration", logging, api._put_bucket_logging, _forget(api._bucket_logging_config)),
+        ("ObjectLockConfiguration", lock, api._put_object_lock_configuration, _forget(api._bucket_object_lock)),
     )
+
+
+def _forget(kept: Any) -> Callable[[str], None]:
+    return lambda bucket: kept.pop(bucket, None)
 
 
 def lifecycle(declared: Json) -> bytes:
@@ -57,6 +65,35 @@ def encryption(declared: Json) -> bytes:
     if key := default.get("KMSMasterKeyID"):
         _text(inner, "KMSMasterKeyID", key)
     _text(node, "BucketKeyEnabled", "true" if truth(rule.get("BucketKeyEnabled")) else "false")
+    return tostring(root)
+
+
+def tagging(declared: list[Json]) -> bytes:
+    root = Element("Tagging")
+    tags = SubElement(root, "TagSet")
+    for pair in declared:
+        tag = SubElement(tags, "Tag")
+        _text(tag, "Key", pair["Key"])
+        _text(tag, "Value", pair["Value"])
+    return tostring(root)
+
+
+def logging(declared: Json) -> bytes:
+    root = Element("BucketLoggingStatus")
+    if target := declared.get("DestinationBucketName"):
+        node = SubElement(root, "LoggingEnabled")
+        _text(node, "TargetBucket", target)
+        _text(node, "TargetPrefix", declared.get("LogFilePrefix", ""))
+    return tostring(root)
+
+
+def lock(declared: Json) -> bytes:
+    root = Element("ObjectLockConfiguration")
+    _text(root, "ObjectLockEnabled", declared.get("ObjectLockEnabled", "Enabled"))
+    if retention := declared.get("Rule", {}).get("DefaultRetention"):
+        node = SubElement(SubElement(root, "Rule"), "DefaultRetention")
+        for name, value in retention.items():
+            _text(node, name, value)
     return tostring(root)
 
 

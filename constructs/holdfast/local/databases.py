@@ -1,9 +1,14 @@
-"""Databases keep their managed password and their protection when CloudFormation makes them; ministack drops both."""
+"""Databases keep their managed password, protection, key, logs and tags when CloudFormation makes them.
+
+Ministack drops some of these for instances, others for clusters, others for DocumentDB.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 from holdfast.local import private
@@ -18,37 +23,71 @@ COMPARED = {
     "DeletionProtection": "DeletionProtection",
     "EnableIAMDatabaseAuthentication": "IAMDatabaseAuthenticationEnabled",
 }
+# What a template calls it, and the record; tags of instances and the key of most are kept already.
+SETTLED = {
+    "DBClusterParameterGroupName": "DBClusterParameterGroup",
+    "EnableCloudwatchLogsExports": "EnabledCloudwatchLogsExports",
+    "KmsKeyId": "KmsKeyId",
+    "PerformanceInsightsKMSKeyId": "PerformanceInsightsKMSKeyId",
+    "Tags": "TagList",
+}
 
 
 def complete() -> None:
     """For instances and clusters: a password that RDS manages, drift, and no deletion of what is protected."""
-    api = private.module("ministack.services.rds")
-    _complete_kind("instance", "AWS::RDS::DBInstance", api._instances)
-    _complete_kind("cluster", "AWS::RDS::DBCluster", api._clusters)
-    describe = api._instance_xml
+    rds, documents = private.module("ministack.services.rds"), private.module("ministack.services.documentdb")
+    _complete_kind("instance", "AWS::RDS::DBInstance", rds._instances)
+    _complete_kind("cluster", "AWS::RDS::DBCluster", rds._clusters)
+    _complete_kind("cluster", "AWS::DocDB::DBCluster", documents._clusters, engine_names="_docdb_cluster")
+    rds._instance_xml = _whole(rds._instance_xml)
+    rds._cluster_xml = _whole(rds._cluster_xml)
+    documents._cluster_xml = _whole(documents._cluster_xml)
+    documents._instance_xml = _whole(documents._instance_xml)
+    private.module("ministack.services.tagging")._COLLECTORS["rds"] = lambda: (
+        (record[arn], record.get("TagList", []))
+        for arn, records in (("DBInstanceArn", rds._instances), ("DBClusterArn", rds._clusters))
+        for record in records.values()
+    )
 
-    def with_secret(instance: Json) -> str:
-        """Ministack shows a cluster's secret, but not an instance's."""
-        secret = instance.get("MasterUserSecret")
-        fields = "".join(f"<{key}>{value}</{key}>" for key, value in secret.items()) if secret else ""
-        return f"{describe(instance)}{f'<MasterUserSecret>{fields}</MasterUserSecret>' if fields else ''}"
 
-    api._instance_xml = with_secret
+def _whole(describe: Callable[[Json], str]) -> Callable[[Json], str]:
+    """The record as the API shows it: with its secret and its exported logs."""
+
+    def described(record: Json) -> str:
+        shown = describe(record).replace("<EnabledCloudwatchLogsExports/>", "")
+        shown = re.sub(r">\s+(\w+)\s+<", r">\1<", shown)  # clients take no truth with spaces around it
+        shown = re.sub(r"<MasterUserSecret>.*?</MasterUserSecret>", "", shown, flags=re.DOTALL)
+        secret = "".join(f"<{key}>{value}</{key}>" for key, value in (record.get("MasterUserSecret") or {}).items())
+        logs = "".join(f"<member>{log}</member>" for log in record.get("EnabledCloudwatchLogsExports") or ())
+        shown += f"<MasterUserSecret>{secret}</MasterUserSecret>" if secret else ""
+        if insights := record.get("PerformanceInsightsKMSKeyId"):
+            shown += f"<PerformanceInsightsKMSKeyId>{insights}</PerformanceInsightsKMSKeyId>"
+        return f"{shown}<EnabledCloudwatchLogsExports>{logs}</EnabledCloudwatchLogsExports>"
+
+    return described
 
 
-def _complete_kind(noun: str, kind: str, records: Any) -> None:
+def _complete_kind(noun: str, kind: str, records: Any, engine_names: str = "") -> None:
+    names = engine_names or f"_rds_db_{noun}"
     engine = private.module("ministack.services.cloudformation.provisioners")
     keeper = private.module("ministack.services.secretsmanager")
-    create_rest = getattr(engine, f"_rds_db_{noun}_create")
-    update_rest = getattr(engine, f"_rds_db_{noun}_update")
-    delete_now = getattr(engine, f"_rds_db_{noun}_delete")
+    create_rest = getattr(engine, f"{names}_create")
+    update_rest = getattr(engine, f"{names}_update")
+    delete_now = getattr(engine, f"{names}_delete")
+
+    def settle(name: str, new: Json, old: Json) -> None:
+        """What ministack leaves out, where the template changed it: what the API changed stays."""
+        manage(name, new)
+        for ours, theirs in SETTLED.items():
+            if new.get(ours) != old.get(ours):
+                records[name][theirs] = new.get(ours)
 
     def manage(name: str, props: Json) -> None:
         record = records[name]
         if truth(props.get("ManageMasterUserPassword")) and not record.get("MasterUserSecret"):
             value = {"username": record["MasterUsername"], "password": secrets.token_urlsafe(24)}
             arn = keeper.create_secret_in_process(f"rds!{noun}-{secrets.token_hex(8)}", json.dumps(value))
-            key = (props.get("MasterUserSecret") or {}).get("KmsKeyId")
+            key = (props.get("MasterUserSecret") or {}).get("KmsKeyId") or props.get("MasterUserSecretKmsKeyId")
             record["MasterUserSecret"] = {
                 "SecretArn": arn,
                 "SecretStatus": "active",
@@ -61,12 +100,12 @@ def _complete_kind(noun: str, kind: str, records: Any) -> None:
 
     def create(logical_id: str, props: Json, stack: str) -> tuple[str, Json]:
         name, attributes = create_rest(logical_id, props, stack)
-        manage(name, props)
+        settle(name, props, {})
         return shown(name, attributes)
 
     def update(physical: str, old: Json, new: Json, stack: str, logical_id: str | None = None) -> tuple[str, Json]:
         name, attributes = update_rest(physical, old, new, stack, logical_id)
-        manage(name, new)
+        settle(name, new, old)
         return shown(name, attributes)
 
     def delete(physical: str, props: Json) -> None:
@@ -80,8 +119,8 @@ def _complete_kind(noun: str, kind: str, records: Any) -> None:
             keeper.delete_secret_in_process(secret["SecretArn"])
 
     # A replacement goes through these two names.
-    setattr(engine, f"_rds_db_{noun}_create", create)
-    setattr(engine, f"_rds_db_{noun}_delete", delete)
+    setattr(engine, f"{names}_create", create)
+    setattr(engine, f"{names}_delete", delete)
     engine._RESOURCE_HANDLERS[kind].update(create=create, update=update, delete=delete)
 
     def seen(physical: str, props: Json) -> Json | None:

@@ -59,12 +59,15 @@ def _listen(port: int) -> socket.socket:
 
 def complete() -> Asgi:
     """Ministack's application with everything put in that it lacks, and with Holdfast's own few addresses."""
-    from holdfast.local import alarms, buckets, databases, private, recorded, tables
+    from holdfast.local import alarms, brokers, buckets, caches, databases, network, private, recorded, tables
 
     app = private.module("ministack.app").app
     tables.complete()
     buckets.complete()
     databases.complete()
+    caches.complete()
+    brokers.complete()
+    network.complete()
     alarms.complete()
     recorded.complete()
     return _with_own_addresses(app)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from holdfast.local import private
+from holdfast.local.caches import settled
 from holdfast.local.tables import call
 
 Json = dict[str, Any]
@@ -128,7 +129,8 @@ def _handler(kind: str) -> Json:
     def attributes(physical: str) -> Attributes:
         service = kind.split("::")[1].lower() if kind.startswith("AWS") else "cloudformation"
         noun = kind.split("::")[-1].lower()
-        arn = f"arn:aws:{service}:{scope.get_region()}:{scope.get_account_id()}:{noun}/{physical}"
+        between = ":" if service == "rds" else "/"  # as RDS itself writes it: templates take the id from behind it
+        arn = f"arn:aws:{service}:{scope.get_region()}:{scope.get_account_id()}:{noun}{between}{physical}"
         return Attributes(physical, arn, {"Arn": arn})
 
     def create(logical_id: str, props: Json, stack: str) -> tuple[str, Attributes]:
@@ -153,6 +155,13 @@ def _complete_backup(handlers: Handlers) -> None:
         known = {"SelectionId": made["SelectionId"], "BackupPlanId": props["BackupPlanId"]}
         return made["SelectionId"], {**known, "Id": f"{made['SelectionId']}_{props['BackupPlanId']}"}
 
+    def lock(name: str, props: Json) -> None:
+        days = props.get("LockConfiguration") or {}
+        kept = {k: int(days[k]) for k in ("MinRetentionDays", "MaxRetentionDays") if k in days}
+        api._vaults[name].update({"Locked": bool(kept), "MinRetentionDays": None, "MaxRetentionDays": None} | kept)
+
+    vault = handlers["AWS::Backup::BackupVault"]
+    handlers["AWS::Backup::BackupVault"] = {**vault, **settled(vault, lock)}
     handlers["AWS::Backup::BackupSelection"] = {
         "create": select,
         "delete": lambda physical, props: api._delete_selection(props["BackupPlanId"], physical),
@@ -164,7 +173,8 @@ def _complete_kafka(handlers: Handlers) -> None:
 
     def cluster(logical_id: str, props: Json, stack: str) -> tuple[str, Json]:
         brokers = {"NumberOfBrokerNodes": int(props.get("NumberOfBrokerNodes", 2))}
-        made = call(api._create_cluster, json.dumps(_lower_first({**props, **brokers})))
+        request = _lower_first({**props, **brokers}) | {"tags": props.get("Tags", {})}
+        made = call(api._create_cluster, json.dumps(request))
         return made["clusterArn"], {"Arn": made["clusterArn"]}
 
     def settings(logical_id: str, props: Json, stack: str) -> tuple[str, Json]:
