@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from postgres import MAJORS, SCHEMAS, database
 
-from holdfast.postgres import migrations
+from holdfast.postgres import catalog, migrations
 from holdfast.postgres.connection import Connection, PrivilegeError, connect
 from holdfast.postgres.server import Server, temporary
 from holdfast.stores import Database
@@ -113,6 +113,14 @@ def test_an_application_writes_through_its_tables_and_defines_nothing(version: i
             ):
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     app.execute(refused)
+
+
+@pytest.mark.parametrize("schema", ROLES)
+def test_the_file_that_makes_the_role_may_run_again(schema: str) -> None:
+    with database(schema) as dsn, connect(dsn) as db:
+        before = catalog.read(db)
+        db.execute(migrations.load(SCHEMAS / schema)[-1].sql.encode())
+        assert catalog.read(db) == before
 
 
 @pytest.fixture(scope="module", params=sorted({min(MAJORS), max(MAJORS)}))
