@@ -53,8 +53,9 @@ def story() -> list[str]:
     done = [line for line in fixed if re.match(r"\d+/\d+ ", line)]
     lines += ["", fixed[0], *done[:CALLS], f"… {len(done) - CALLS} more", fixed[-1], ""]
     deployed, _ = said("local up --env prod", calls=True)
-    said("fix --local --env prod --apply", calls=True)
-    lines += [deployed[0], next(line for line in deployed if line.startswith("All deployed")), ""]
+    lines += [deployed[0], next(line for line in deployed if line.startswith("All deployed"))]
+    keys, _ = said("fix --local --env prod --apply", calls=True)
+    lines += [*keys, ""]
     final, status = said("audit --local --env prod --fail-on high")
     return [*lines, final[0], final[-1], "$ echo $?", str(status)]
 
