@@ -235,6 +235,7 @@ def test_without_a_cdk_cli_or_a_cdk_json_the_way_out_is_said(here: Path, monkeyp
             "Shop: AWS::DynamoDB::Table TableBAF2: no",
         ),
         ("holdfast: the layer is not built\napp.py: Subprocess exited with error 1", "the layer is not built"),
+        ("ERROR shop: no key (Holdfast)\n   Shop/Table\nSynthesis finished with errors", "shop: no key (Holdfast)"),
         ("something\n  else\n\n", "else"),
         ("", "it said nothing"),
     ],

@@ -19,6 +19,7 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 DONE = re.compile(r"✅\s+([\w-]+)(?: \([\w-]+\))?( \(no changes\))?$")
 FAILED_RESOURCE = re.compile(r"^(\S+) \|.*\| \w+_FAILED\s*\| (\S+)\s*\| .*?\((\w+)\) (.+)$")
 FAILED_STACK = re.compile(r"❌\s+(\S+) failed(?:: (.*))?")
+OWN = ("holdfast: ", "ERROR ")
 AT_ONCE = 4
 SETTLED = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
 Say = Callable[[str], None]
@@ -142,10 +143,10 @@ def run(
 
 
 def _reason(said: list[str]) -> str:
-    """Our own line; else the first resource that failed and why; else the stack; else the last line of all."""
+    """Our own line, or the first finding of a rule; else what failed to deploy and why; else the last line of all."""
     for text in said:
-        if text.startswith("holdfast: "):
-            return text.removeprefix("holdfast: ")
+        if text.startswith(OWN):
+            return text.partition(" ")[2]
     for text in said:
         if failed := FAILED_RESOURCE.search(text):
             return f"{failed[1]}: {failed[2]} {failed[3]}: {failed[4]}"
