@@ -284,8 +284,8 @@ def test_a_line_that_is_not_committed_and_a_history_that_is_cut_off_have_no_age(
     assert declarations(repository / "stacks")[name].set_by("indexes") is None  # one line of eleven is enough
 
 
-def test_every_declared_table_is_found_in_its_module() -> None:
-    assert set(declarations(ROOT / "stacks")) == {t.name for s in CATALOG for t in s.tables}
+def test_every_declared_table_and_store_is_found_in_its_module() -> None:
+    assert set(declarations(ROOT / "stacks")) == {t.name for s in CATALOG for t in (*s.tables, *s.stores)}
 
 
 # The estate

@@ -1,14 +1,15 @@
-"""One account and region as it was read: tables, stacks and what names them. The reader fills it, rules judge it."""
+"""One account and region as it was read: tables, other stores, stacks. The reader fills it, rules judge it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
 from holdfast.intrinsics import Unknown
-from holdfast.observed import Observed
+from holdfast.model import Encryption
+from holdfast.observed import Observed, ObservedKey
 from holdfast.template import StackSeen
 
 # DeletionPolicy and UpdateReplacePolicy of a live table or key: the template that was deployed says, not the API.
@@ -25,6 +26,7 @@ class Part(Enum):
     ALARMS = "alarms"
     READS = "index reads"
     MENTIONS = "mentions"
+    STORES = "stores"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,47 @@ class Mention:
     table: str
 
 
+class Aspect(Enum):
+    """The aspects of a store that are asked for one by one; what cannot be read leaves the others as they are."""
+
+    OWN = "which resources are the stack's own"
+    TAGS = "tags"
+    PARAMETERS = "parameters"
+    GROUPS = "security groups"
+    BACKUPS = "backups"
+    ALARMS = "alarms"
+    USERS = "users"
+    TOPICS = "topics"
+    NODES = "nodes"
+    ENCRYPTION = "encryption"
+    VERSIONS = "versioning"
+    POLICY = "policy"
+    PUBLIC = "the block on public access"
+    LIFECYCLE = "lifecycle"
+    LOGGING = "access logs"
+    LOCK = "Object Lock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSeen:
+    """A live store: one resource of ``stack``, which is what the API shows of all of them in CloudFormation's words."""
+
+    arn: str
+    stack: StackSeen
+    logical_id: str
+    unread: Mapping[Aspect, Unknown] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stores:
+    """The stores of one account and region that are no tables, by stack id, kind and name."""
+
+    found: Mapping[tuple[str, str, str], StoreSeen | Unknown]  # what is missing here is not live
+    keys: Mapping[str, ObservedKey | Encryption | Unknown] = field(default_factory=dict)  # of each stack, by its id
+    groups: Mapping[str, StackSeen | Unknown] = field(default_factory=dict)  # security groups of each stack, by its id
+    tagged: Mapping[str, Mapping[str, str]] | Unknown = field(default_factory=dict)  # tags by ARN, where all are ours
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """What was read of one account and region. Unknown lists are Unknown, never empty."""
@@ -90,4 +133,17 @@ class Account:
     deleted: Mapping[str, datetime] | Unknown = field(default_factory=dict)  # stacks that CloudFormation still lists
     mentions: tuple[Mention, ...] | Unknown = ()  # what was found; unreadable says where nobody could look
     unreadable: tuple[Unreadable, ...] = ()
+    stores: Stores | None = None  # None: nobody asked for them
     read_at: datetime | None = None
+
+
+def stack_of(region: str, name: str, accounts: Sequence[Account]) -> StackLive | Unknown | None:
+    """A stack by its name; None where CloudFormation has none, Unknown where nobody can say."""
+    unread: Unknown | None = None
+    for account in accounts:
+        if account.region == region:
+            if isinstance(account.stacks, Unknown):
+                unread = account.stacks
+            elif name in account.stacks:
+                return account.stacks[name]
+    return unread

@@ -13,6 +13,7 @@ from pathlib import Path
 from holdfast.gap import Commit
 
 UNCOMMITTED = "0" * 40
+DECLARED = ("Table", "Database", "Cache", "Broker", "Bucket", "Documents", "Registry")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,7 @@ class Declaration:
 
 
 def declarations(folder: Path) -> dict[str, Declaration]:
-    """The declaration of every table in the modules of ``folder``, by its declared name; dated where git knows it."""
+    """Every declared table and store in the modules of ``folder``, by its declared name; dated where git knows it."""
     found = {}
     for path in sorted(folder.rglob("*.py")):
         tables = dict(_tables(path))
@@ -41,7 +42,7 @@ def declarations(folder: Path) -> dict[str, Declaration]:
 
 
 def _tables(path: Path) -> Iterator[tuple[str, tuple[int, dict[str, range]]]]:
-    """(declared name, (line, lines of each fact)) of every ``Table(…)`` in a module."""
+    """(declared name, (line, lines of each fact)) of every ``Table(…)`` or other store in a module."""
     tree = ast.parse(path.read_text())
     constants = {
         target.id: node.value.value
@@ -51,7 +52,7 @@ def _tables(path: Path) -> Iterator[tuple[str, tuple[int, dict[str, range]]]]:
         if isinstance(target, ast.Name)
     }
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or getattr(node.func, "id", getattr(node.func, "attr", "")) != "Table":
+        if not isinstance(node, ast.Call) or getattr(node.func, "id", getattr(node.func, "attr", "")) not in DECLARED:
             continue
         facts = {k.arg: k for k in node.keywords if k.arg}
         value = facts["name"].value if "name" in facts else None

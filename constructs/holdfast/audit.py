@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
-from holdfast.account import Account, Mention, StackLive, TableSeen
+from holdfast import audit_stores
+from holdfast.account import Account, Mention, StackLive, TableSeen, stack_of
 from holdfast.age import Declaration
 from holdfast.catalog import Placed, placements
 from holdfast.gap import Gap
@@ -120,13 +121,16 @@ def audit(
     by_name = {(s.placed.env, s.name): s for s in seen}
     findings = [f for s in seen for f in _table(s, by_name, now, declared)]
     findings += [f for p in places for f in _assumptions(p, stacks, accounts)]
-    findings += [_dated(f, accounts, now) for f in deployed if f.table is None or f.rule.id not in SAID_ELSEWHERE]
+    rest = [_dated(f, accounts, now) for f in deployed if f.table is None or f.rule.id not in SAID_ELSEWHERE]
+    findings += audit_stores.judged(places, rest, accounts, audit_stores.Moment(now=now, declared=declared))
+    findings += audit_stores.around(places, accounts)
+    findings += audit_stores.strangers(every, accounts)
     findings += [_stack(p, accounts) for p in places]
     findings += _strangers(every, accounts)
     findings += _mentions(every, accounts, mentions)
     findings += _twins(every, accounts) if len({p.env for p in places}) > 1 else []
     findings += _unreadable(accounts)
-    at = {p.fill(t.name): declared[t.name].where for p in places for t in p.tables if t.name in declared}
+    at = {p.fill(t.name): declared[t.name].where for p in places for t in (*p.tables, *p.stores) if t.name in declared}
     findings = [replace(f, declared=at[f.table]) if f.table in at else f for f in findings]
     return Audit(findings=excused(findings, places, now.date()), rows=[_row(s) for s in seen], at=now)
 
@@ -163,21 +167,9 @@ def _templates(accounts: Sequence[Account]) -> Iterator[tuple[Account, StackSeen
                     yield account, stack.seen
 
 
-def _stack_of(region: str, name: str, accounts: Sequence[Account]) -> StackLive | Unknown | None:
-    """A stack by its name; None where CloudFormation has none, Unknown where nobody can say."""
-    unread: Unknown | None = None
-    for account in accounts:
-        if account.region == region:
-            if isinstance(account.stacks, Unknown):
-                unread = account.stacks
-            elif name in account.stacks:
-                return account.stacks[name]
-    return unread
-
-
 def _stack(placed: Placed, accounts: Sequence[Account]) -> Finding:
     """Whether a stack is there at all; where it has tables, these say so."""
-    stack = _stack_of(placed.region, placed.name, accounts)
+    stack = stack_of(placed.region, placed.name, accounts)
     if isinstance(stack, Unknown):
         verdict = unknown(f"stacks of {placed.region} could not be read: {stack.reason}")
     elif stack is not None:
@@ -218,7 +210,7 @@ def _find(accounts: Sequence[Account], region: str, name: str) -> tuple[Account 
 def _see(placed: Placed, table: Table, accounts: Sequence[Account], judged: Mapping[str, Verdict]) -> _Seen:
     name = placed.fill(table.name)
     account, found = _find(accounts, placed.region, name)
-    stack = _stack_of(placed.region, placed.name, accounts)
+    stack = stack_of(placed.region, placed.name, accounts)
     verdict: Mapping[str, Verdict] | Unknown | None
     if isinstance(stack, Unknown):
         verdict = stack

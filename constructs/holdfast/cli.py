@@ -314,7 +314,8 @@ def _look(
     check_waivers(stacks)
     declared = {p.fill(t.name) for p in placements(stacks) for t in p.tables}
     mentions = code(declared)
-    accounts = read_all(_options(args, environments, stacks), names=declared, progress=_progress())
+    places = placements(stacks, environments)
+    accounts = read_all(_options(args, environments, stacks), names=declared, places=places, progress=_progress())
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
     folder = Path(str(package.__file__)).parent
@@ -396,15 +397,15 @@ def _iam(args: argparse.Namespace) -> int:
 
     from holdfast.assembly import InputError
     from holdfast.iam import policy
-    from holdfast.live.calls import READ
+    from holdfast.live.calls import AUDIT
 
     if args.command not in ("audit", "fix"):
         raise InputError(f"{args.command} asks nothing of AWS, or is no command: known are audit, fix")
-    needed = READ
+    needed = AUDIT
     if args.command == "fix":
         from holdfast.live.apply import FIX
 
-        needed = (*READ, *FIX)
+        needed = (*AUDIT, *FIX)
     print(json.dumps(policy(needed), indent=2))
     return 0
 

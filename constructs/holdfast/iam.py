@@ -18,6 +18,8 @@ class Call:
     member: str = ""  # what an answer must have; without it, it is none, whatever its status
     resource: str = "*"
     page: tuple[str, str] | None = None  # the token's name in the request and in the answer
+    also: tuple[str, ...] = ()  # further actions, where one call needs several
+    absent: tuple[str, ...] = ()  # errors that only say that nothing is set
 
 
 def policy(calls: Iterable[Call]) -> dict[str, Any]:
@@ -25,7 +27,7 @@ def policy(calls: Iterable[Call]) -> dict[str, Any]:
     by_resource: dict[str, set[str]] = {}
     for call in calls:
         if call.action:
-            by_resource.setdefault(call.resource, set()).add(call.action)
+            by_resource.setdefault(call.resource, set()).update((call.action, *call.also))
     return {
         "Version": "2012-10-17",
         "Statement": [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from holdfast.iam import Call
+from holdfast.live import store_calls
 
 TABLE = "arn:aws:dynamodb:*:*:table/*"
 KEY = "arn:aws:kms:*:*:key/*"
@@ -93,3 +94,4 @@ READ: tuple[Call, ...] = (
     EVENT_SOURCES,
     POLICIES,
 )
+AUDIT = (*READ, *store_calls.READ)  # an audit also reads the stores that are no tables

@@ -21,7 +21,9 @@ THROTTLED = frozenset(
         "TooManyRequestsException",
     }
 )
-DENIED = frozenset({"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation"})
+DENIED = frozenset(
+    {"AccessDenied", "AccessDeniedException", "AuthorizationError", "ForbiddenException", "UnauthorizedOperation"}
+)
 EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
 REFUSED = frozenset(
     {

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from holdfast.account import Account, Mention, Part, StackLive, TableSeen, Unreadable
+from holdfast.account import Account, Mention, Part, StackLive, Stores, TableSeen, Unreadable
+from holdfast.catalog import Placed
 from holdfast.iam import Call
 from holdfast.intrinsics import Unknown
-from holdfast.live import alarms, calls, mentions, tables
+from holdfast.live import alarms, calls, mentions, stores, tables
 from holdfast.live.failure import CallError, Kind
 from holdfast.live.options import Options
 from holdfast.live.session import Api, apis
@@ -29,19 +30,31 @@ DAY = 86_400
 STACK_TAG = "aws:cloudformation:stack-name"  # it stays when the stack is deleted and the table is kept
 
 
-def read_all(options: Options, *, names: Collection[str] = (), progress: Progress | None = None) -> list[Account]:
-    """Every account and region; ``names`` are tables to look for in variables beside those that exist."""
-    return [read(api, names=names, progress=progress) for api in apis(options, calls.READ)]
+def read_all(
+    options: Options,
+    *,
+    names: Collection[str] = (),
+    places: Sequence[Placed] = (),
+    progress: Progress | None = None,
+) -> list[Account]:
+    """Every account and region; ``names`` are tables to look for in variables beside those that exist.
+
+    ``places`` are the stacks whose other stores are read as well.
+    """
+    needed = calls.AUDIT if places else calls.READ
+    return [read(api, names=names, places=places, progress=progress) for api in apis(options, needed)]
 
 
-def read(api: Api, *, names: Collection[str] = (), progress: Progress | None = None) -> Account:
+def read(
+    api: Api, *, names: Collection[str] = (), places: Sequence[Placed] = (), progress: Progress | None = None
+) -> Account:
     """One account and region. InputError where nothing at all can be read."""
-    return _Reader(api, names, progress or (lambda done, of: None)).read()
+    return _Reader(api, names, places, progress or (lambda done, of: None)).read()
 
 
 class _Reader:
-    def __init__(self, api: Api, names: Collection[str], progress: Progress) -> None:
-        self._api, self._names, self._progress = api, names, progress
+    def __init__(self, api: Api, names: Collection[str], places: Sequence[Placed], progress: Progress) -> None:
+        self._api, self._names, self._places, self._progress = api, names, places, progress
         self._holes: dict[tuple[Part, Call, str, str | None], list[str]] = {}
         self._lock = threading.Lock()
         self._done = self._total = 0
@@ -56,6 +69,7 @@ class _Reader:
             functions = pool.submit(self._list, Part.MENTIONS, calls.FUNCTIONS)
             sources = pool.submit(self._list, Part.MENTIONS, calls.EVENT_SOURCES)
             policies = pool.submit(self._policies)
+            others = pool.submit(self._stores, account, stacks, watching, topics) if self._places else None
             listed = self._list(Part.TABLES, calls.LIST_TABLES)
             tables_ = (
                 listed if isinstance(listed, Unknown) else self._tables(listed, account, now, stacks, watching, topics)
@@ -68,6 +82,7 @@ class _Reader:
             stacks=stacks.result(),
             deleted=deleted.result(),
             mentions=self._mentions(functions.result(), sources.result(), policies.result(), named, account),
+            stores=others.result() if others else None,
             unreadable=tuple(self._unreadable()),
             read_at=now,
         )
@@ -268,6 +283,22 @@ class _Reader:
                 units[index] = units.get(index, 0.0) + sum(result.get("Values", ()))
                 whole[result["Id"]] = result.get("StatusCode", "Complete") == "Complete"
         return {index: units[index] for i, index in by_id.items() if whole.get(i)}
+
+    # Stores that are no tables.
+
+    def _stores(
+        self,
+        account: str,
+        stacks: Future[dict[str, StackLive] | Unknown],
+        watching: Future[list[Any] | Unknown],
+        topics: Future[list[Any] | Unknown],
+    ) -> Stores:
+        around = stores.Around(
+            account=account, stacks=stacks.result(), alarms=watching.result(), topics=topics.result(), key=self._key
+        )
+        return stores.read(
+            self._api, self._places, around, lambda failure, about: self._hole(Part.STORES, failure, about)
+        )
 
     # Stacks.
 

@@ -143,6 +143,14 @@ UNDEPLOYED = Rule(
     fix="Deploy it: `cdk deploy {stack}`. If it is not meant to run here yet, say undeployed=(…) in its declaration.",
     severity=Severity.HIGH,
 )
+STRANGER = Rule(
+    id="HF617",
+    title="Stores with our tags are declared",
+    why="A database, cache, broker or bucket that wears the tags of our stacks was made by them or copied from them, and holds "
+    "their data, but nothing requires its protection. Stores without our tags belong to others and are not looked at.",
+    fix="Declare {table}; if it was left behind, archive what it holds and remove it, or take the tags off what is not ours.",
+    severity=Severity.LOW,
+)
 
 RULES = (
     ABSENT,
@@ -161,6 +169,7 @@ RULES = (
     UNREAD,
     BEHIND,
     UNDEPLOYED,
+    STRANGER,
 )
 
 

@@ -1,0 +1,243 @@
+"""The other stores in an audit: intent, deployed template and live store side by side. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from holdfast.account import Account, Aspect, StackLive, StoreSeen, stack_of
+from holdfast.age import Declaration
+from holdfast.catalog import Placed
+from holdfast.gap import Gap
+from holdfast.intrinsics import Unknown
+from holdfast.observed import ObservedKey, Source
+from holdfast.rules import BY_ID, finding, live, protection, stores
+from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Verdict, fail, guarded, unknown
+from holdfast.rules.store_checks import StoreSubject, no_ranges
+from holdfast.stores import Bucket, Registry, Store
+
+# The rules that an API can answer, and what has to be readable for it beside the store itself.
+JUDGED: Mapping[str, frozenset[Aspect]] = {
+    "HF510": frozenset(),
+    "HF512": frozenset({Aspect.VERSIONS, Aspect.LIFECYCLE}),
+    "HF513": frozenset({Aspect.OWN, Aspect.BACKUPS}),
+    "HF514": frozenset({Aspect.OWN, Aspect.ENCRYPTION}),
+    "HF515": frozenset({Aspect.PARAMETERS, Aspect.POLICY}),
+    "HF516": frozenset({Aspect.PUBLIC}),
+    "HF517": frozenset(),
+    "HF518": frozenset({Aspect.NODES}),
+    "HF519": frozenset({Aspect.OWN, Aspect.LOGGING}),
+    "HF520": frozenset({Aspect.OWN, Aspect.GROUPS}),
+    "HF521": frozenset(),
+    "HF522": frozenset({Aspect.OWN}),
+    "HF523": frozenset({Aspect.TAGS}),
+    "HF524": frozenset({Aspect.OWN, Aspect.ALARMS}),
+    "HF530": frozenset({Aspect.USERS}),
+    "HF531": frozenset({Aspect.PARAMETERS}),
+    "HF532": frozenset({Aspect.TOPICS}),
+    "HF533": frozenset({Aspect.LIFECYCLE}),
+    "HF534": frozenset({Aspect.LOCK}),
+}
+# The others, and why the deployed template alone speaks for them.
+ONLY_DEPLOYED: Mapping[str, str] = {
+    "HF511": "no API shows DeletionPolicy and UpdateReplacePolicy",
+    "HF525": "a deploy applies the schema; what became of it, `holdfast db check` says",
+    "HF526": "a pool is no store: what goes past it is refused by security groups, which are judged",
+    "HF535": "services register themselves while they run",
+}
+BY_HAND = "intended and deployed, not live: somebody changed it by hand"
+LIVE = "live as intended, but not in the deployed template: the next deploy or rollback works from that"
+NEVER_DEPLOYED = "intended, never deployed"
+WORDS = {Outcome.PASS: "on", Outcome.FAIL: "off", Outcome.UNKNOWN: "unknown", Outcome.EXEMPT: "-"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """When the audit looked, and since when the code has said what it says."""
+
+    now: datetime
+    declared: Mapping[str, Declaration]
+
+
+def judged(
+    places: Sequence[Placed], deployed: Sequence[Finding], accounts: Sequence[Account], moment: Moment
+) -> Iterator[Finding]:
+    """``deployed`` with what the live stores say: one finding for each rule and store, and the live store decides."""
+    then: dict[tuple[str | None, str | None, str], dict[str, Finding]] = {}
+    known = {(p.env.label, p.fill(s.name), p.name) for p in places for s in p.stores}
+    for found in deployed:
+        about = (found.environment, found.table, found.stack)
+        if about in known:
+            then.setdefault(about, {})[found.rule.id] = found
+        else:
+            yield found
+    for placed in places:
+        for store in placed.stores:
+            template = then.get((placed.env.label, placed.fill(store.name), placed.name), {})
+            yield from _store(_Seen(placed, store, template, *_find(placed, store, accounts), accounts, moment))
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the accounts show of one declared store."""
+
+    placed: Placed
+    store: Store
+    then: Mapping[str, Finding]  # of the deployed template, by rule
+    live: StoreSeen | Unknown | None  # None: not there
+    asked: bool  # whether anybody looked
+    accounts: Sequence[Account]
+    moment: Moment
+
+    @property
+    def stack(self) -> StackLive | Unknown | None:
+        return stack_of(self.placed.region, self.placed.name, self.accounts)
+
+    @property
+    def where(self) -> str:
+        name = self.placed.fill(self.store.name)
+        return self.live.arn if isinstance(self.live, StoreSeen) else f"{self.placed.region}/{name}"
+
+
+def _store(s: _Seen) -> Iterator[Finding]:
+    yield _present(s)
+    rest = {rule: found for rule, found in s.then.items() if rule != stores.ABSENT.id}
+    if not s.asked or isinstance(s.live, Unknown):
+        yield from rest.values()
+    elif s.live is not None:  # where it is not there, that is one finding and not twenty
+        for rule in stores.STORE_RULES:
+            if rule.id in JUDGED:
+                yield _merge(s, rule, rest.pop(rule.id, None), judge(rule, s.placed, s.store, s.live))
+        yield from rest.values()
+
+
+def _present(s: _Seen) -> Finding:
+    """Whether the store is there, in the template and in the account."""
+    stack, absent = s.stack, s.then.get(stores.ABSENT.id)
+    template = stack.seen if isinstance(stack, StackLive) else stack
+    source, verdict = Source.DEPLOYED, PASS
+    if stack is None and s.placed.env in s.placed.stack.undeployed and not isinstance(s.live, StoreSeen):
+        verdict = EXEMPT
+    elif isinstance(template, Unknown):
+        verdict = unknown(f"what is deployed cannot be read: {template.reason}")
+    elif absent is not None:
+        also = "it is live, and " if isinstance(s.live, StoreSeen) else ""
+        verdict = Verdict(absent.outcome, f"{also}{absent.detail}")
+    elif s.asked:
+        source = Source.LIVE
+        if isinstance(s.live, Unknown):
+            verdict = unknown(f"whether it is live cannot be read: {s.live.reason}")
+        elif s.live is None:
+            verdict = fail(f"intended and deployed in {s.placed.name}, but not live: somebody deleted it")
+    return finding(stores.ABSENT, verdict, s.placed, s.store, s.where, source)
+
+
+def _merge(s: _Seen, rule: Rule, then: Finding | None, there: Verdict) -> Finding:
+    """The worse of the two; where both are well, what is live."""
+    if there.outcome is Outcome.FAIL:
+        found = finding(rule, there, s.placed, s.store, s.where, Source.LIVE)
+        return replace(found, gap=_gap(s, then, there, _how(then)))
+    if then is not None and then.outcome is Outcome.FAIL:
+        return replace(then, gap=_gap(s, then, there, LIVE))
+    if then is not None and then.outcome is Outcome.UNKNOWN and there.outcome is not Outcome.UNKNOWN:
+        return then
+    return finding(rule, there, s.placed, s.store, s.where, Source.LIVE)
+
+
+def _how(then: Finding | None) -> str:
+    """How it came about that something is not live."""
+    match then.outcome if then else None:
+        case None:
+            return "intended, in no stack"
+        case Outcome.FAIL:
+            return NEVER_DEPLOYED
+        case Outcome.UNKNOWN:
+            return "intended, not live; what is deployed cannot be read"
+        case _:
+            return BY_HAND
+
+
+def judge(rule: Rule, placed: Placed, store: Store, seen: StoreSeen) -> Verdict:
+    """What a rule says of a live store; unknown where something that it needs could not be read."""
+    assert rule.check
+    verdict = guarded(rule.check, StoreSubject(placed, store, placed.required(store), seen.stack, seen.logical_id))
+    hole = next((seen.unread[a] for a in Aspect if a in JUDGED[rule.id] and a in seen.unread), None)
+    return verdict if hole is None or verdict.outcome is Outcome.EXEMPT else unknown(hole.reason)
+
+
+def around(places: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Finding]:
+    """What stands beside the live stores of a stack: its key, and its security groups."""
+    for placed in places:
+        for account in accounts:
+            if account.stores is None or account.region != placed.region:
+                continue
+            key = account.stores.keys.get(placed.id)
+            if isinstance(key, ObservedKey):
+                for rule, check in (("HF008", protection.rotation), ("HF009", protection.open_policy)):
+                    yield finding(BY_ID[rule], guarded(check, key), placed, None, key.where, Source.LIVE)
+            groups = account.stores.groups.get(placed.id)
+            if groups is not None and not isinstance(groups, Unknown):
+                for logical_id in groups.template["Resources"]:
+                    verdict = guarded(no_ranges, groups, logical_id)
+                    yield finding(stores.RANGES, verdict, placed, None, groups.at(logical_id), Source.LIVE)
+
+
+def strangers(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Finding]:
+    """Stores with all of our tags that no declaration has. Those of other teams are none of our business."""
+    for account in accounts:
+        tagged = account.stores.tagged if account.stores else {}
+        if isinstance(tagged, Unknown):
+            continue  # that it could not be read is a finding of its own
+        known = {name for p in every if p.region == account.region for s in p.stores for name in _names(p, s, account)}
+        for arn, tags in tagged.items():
+            name = _name(arn)
+            if name in known:
+                continue
+            yield Finding(
+                rule=live.STRANGER,
+                outcome=Outcome.FAIL,
+                detail=f"it is tagged as {tags['Project']}'s, owned by {tags['Owner']}, and declared nowhere",
+                table=name,
+                stack="no stack",
+                environment=None,
+                source=Source.LIVE,
+                where=arn,
+                fix=live.STRANGER.fix.format(table=name),
+            )
+
+
+def _name(arn: str) -> str:
+    resource = arn.split(":", 5)[5]
+    return resource.split("/")[1] if "/" in resource else resource.rpartition(":")[2]
+
+
+def _names(placed: Placed, store: Store, account: Account) -> tuple[str, ...]:
+    name = placed.fill(store.name)
+    return (f"{name}-{account.id}-{placed.region}",) if isinstance(store, Bucket) else (name,)
+
+
+def _find(placed: Placed, store: Store, accounts: Sequence[Account]) -> tuple[StoreSeen | Unknown | None, bool]:
+    """A live store, and whether anybody looked for it."""
+    asked, unread = False, None
+    for account in accounts:
+        if account.region == placed.region and account.stores is not None and not isinstance(store, Registry):
+            asked = True
+            found = account.stores.found.get((placed.id, type(store).__name__, placed.fill(store.name)))
+            if isinstance(found, StoreSeen):
+                return found, True
+            unread = unread if found is None else found
+    return unread, asked
+
+
+def _gap(s: _Seen, then: Finding | None, there: Verdict, says: str) -> Gap:
+    at, stack = s.moment.declared.get(s.store.name), s.stack
+    return Gap(
+        intent="as declared",
+        deployed=WORDS[then.outcome] if then else "in no stack",
+        live=WORDS[there.outcome],
+        says=says,
+        now=s.moment.now,
+        commit=at.set_by(*at.commits) if at else None,
+        updated=(stack.updated or stack.created) if isinstance(stack, StackLive) else None,
+    )
