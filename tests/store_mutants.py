@@ -1,7 +1,7 @@
 """Every way in which a store that is no table can lose its protection, as changes to a template.
 
 A mutation takes a template (its own copy) and the logical id of a store, and changes the one thing that it is named
-after. It answers False where there is nothing to lose.
+after. It answers False where there is nothing to lose, and then has changed nothing.
 """
 
 from __future__ import annotations
@@ -83,14 +83,29 @@ def _mutation(rule: str) -> Callable[[Mutation], Mutation]:
 def mutants(template: Json, logical_id: str) -> Iterator[tuple[str, str, Json]]:
     """(name, rule, mutated copy) of every mutation that applies to a store."""
     packed = pickle.dumps(template)
+    mutant = pickle.loads(packed)
     for name, (rule, mutate) in MUTATIONS.items():
-        mutant = pickle.loads(packed)
         if mutate(mutant, logical_id):
             yield name, rule, mutant
+            mutant = pickle.loads(packed)
 
 
 def _resources(template: Json, kind: str) -> list[str]:
     return [i for i, r in template["Resources"].items() if r["Type"] == kind]
+
+
+def _all(template: Json, kind: str, change: Callable[[Json], Any]) -> bool:
+    found = _resources(template, kind)
+    for i in found:
+        change(template["Resources"][i])
+    return bool(found)
+
+
+def _without(template: Json, kind: str) -> bool:
+    found = _resources(template, kind)
+    for i in found:
+        del template["Resources"][i]
+    return bool(found)
 
 
 STRANGE_KEY = "arn:aws:kms:us-east-1:111122223333:key/other"
@@ -153,17 +168,67 @@ _weaken("HF534", BUCKET, "ObjectLockConfiguration", GONE)
 _weaken("HF534", BUCKET, "ObjectLockConfiguration.Rule.DefaultRetention.Days", 1)
 
 
+_weaken("HF514", INSTANCE, "PerformanceInsightsKMSKeyId", STRANGE_KEY)
+_weaken("HF516", BUCKET, "OwnershipControls", GONE, {"Rules": [{"ObjectOwnership": "ObjectWriter"}]})
+_weaken("HF517", BROKER, "ClientAuthentication.Sasl.Scram.Enabled", True)
+_weaken("HF527", INSTANCE, "Engine", "mysql")
+_weaken("HF527", DATABASES, "EngineVersion", "11.1")
+_weaken("HF527", INSTANCE, "@DBParameterGroupName.Parameters.timezone", "Asia/Shanghai", GONE)
+_weaken("HF527", INSTANCE, "@DBParameterGroupName.Parameters.log_parameter_max_length", "-1")
+_weaken("HF527", ("AWS::DocDB::DBCluster",), "@DBClusterParameterGroupName.Parameters.audit_logs", "disabled")
+_weaken("HF527", INSTANCE, "PreferredBackupWindow", "02:00-02:30")
+_weaken("HF527", BROKER, "ConfigurationInfo.@Arn.ServerProperties", "auto.create.topics.enable=true")
+_weaken("HF527", CACHE, "Engine", "redis")
+_weaken("HF528", INSTANCE, "DBSubnetGroupName", "default")
+_weaken("HF528", DATABASES, "@DBSubnetGroupName.SubnetIds", ["subnet-1", "subnet-2"])
+_weaken("HF528", BROKER, "BrokerNodeGroupInfo.ClientSubnets", ["subnet-1", "subnet-2", "subnet-3"])
+_weaken("HF529", BROKER, "LoggingInfo.BrokerLogs.CloudWatchLogs.LogGroup", "elsewhere")
+_weaken("HF530", CACHE, "UserGroupIds", ["open-group"])
+_weaken("HF534", BUCKET, "ObjectLockConfiguration.ObjectLockEnabled", GONE)
+
+
+def _add(types: tuple[str, ...], **settings: Any) -> None:
+    """A setting that no construct makes."""
+    for name, value in settings.items():
+
+        def change(template: Json, logical_id: str, name: str = name, value: Any = value) -> bool:
+            _of(template, logical_id)[name] = value
+            return True
+
+        MUTATIONS[f"{name} of {types[0].split('::')[1]} added"] = ("HF504", _only(types, change))
+
+
+_add(
+    (INSTANCE,),
+    DBSnapshotIdentifier="arn:aws:rds:us-east-1:111122223333:snapshot:x",
+    SourceDBInstanceIdentifier="other",
+    AutomaticBackupReplicationRegion="eu-west-1",
+    AssociatedRoles=[{"FeatureName": "s3Export", "RoleArn": "arn:aws:iam::111122223333:role/x"}],
+)
+_add(("AWS::RDS::DBCluster",), EnableHttpEndpoint=True, PubliclyAccessible=True)
+_add((CACHE,), AuthToken="correct horse battery staple")
+_add(
+    (BUCKET,),
+    AccessControl="PublicRead",
+    WebsiteConfiguration={"IndexDocument": "index.html"},
+    ReplicationConfiguration={"Role": "arn:x", "Rules": []},
+    InventoryConfigurations=[{"Id": "x"}],
+)
+
+
 @_mutation("HF511")
 def _no_longer_retained(template: Json, store: str) -> bool:
-    return bool(template["Resources"][store].pop("DeletionPolicy", None) == "Retain")
+    resource = template["Resources"][store]
+    return resource.get("DeletionPolicy") == "Retain" and bool(resource.pop("DeletionPolicy"))
 
 
 @_mutation("HF511")
 def _replaced_without_a_copy(template: Json, store: str) -> bool:
     resource = template["Resources"][store]
-    kept = bool(resource.get("UpdateReplacePolicy") == "Retain")
+    if resource.get("UpdateReplacePolicy") != "Retain":
+        return False
     resource["UpdateReplacePolicy"] = "Delete"
-    return kept
+    return True
 
 
 @_mutation("HF501")
@@ -228,18 +293,16 @@ def _backed_up_at_another_hour(template: Json, store: str) -> bool:
 
 @_mutation("HF513")
 def _vault_unlocked(template: Json, store: str) -> bool:
-    vaults = _resources(template, "AWS::Backup::BackupVault")
-    for i in vaults:
-        _of(template, i).pop("LockConfiguration", None)
-    return bool(vaults) and _selection(template, store) is not None
+    if _selection(template, store) is None:
+        return False
+    return _all(template, "AWS::Backup::BackupVault", lambda r: r["Properties"].pop("LockConfiguration"))
 
 
 @_mutation("HF513")
 def _vault_without_a_key(template: Json, store: str) -> bool:
-    vaults = _resources(template, "AWS::Backup::BackupVault")
-    for i in vaults:
-        del _of(template, i)["EncryptionKeyArn"]
-    return bool(vaults) and _selection(template, store) is not None
+    if _selection(template, store) is None:
+        return False
+    return _all(template, "AWS::Backup::BackupVault", lambda r: r["Properties"].pop("EncryptionKeyArn"))
 
 
 def _policy(template: Json, store: str) -> Json | None:
@@ -253,7 +316,8 @@ def _policy(template: Json, store: str) -> Json | None:
 @_mutation("HF515")
 def _bucket_without_a_policy(template: Json, store: str) -> bool:
     policy = _policy(template, store)
-    template["Resources"] = {i: r for i, r in template["Resources"].items() if r is not policy}
+    if policy is not None:
+        template["Resources"] = {i: r for i, r in template["Resources"].items() if r is not policy}
     return policy is not None
 
 
@@ -394,8 +458,9 @@ def _lifecycle(template: Json, store: str) -> list[Json]:
 @_mutation("HF533")
 def _everything_deleted_after_a_week(template: Json, store: str) -> bool:
     rules = _lifecycle(template, store)
-    rules.append({"Id": "all", "Status": "Enabled", "ExpirationInDays": 7})
-    return bool(template["Resources"][store]["Type"] == BUCKET)
+    if rules:
+        rules.append({"Id": "all", "Status": "Enabled", "ExpirationInDays": 7})
+    return bool(rules)
 
 
 @_mutation("HF533")
@@ -425,32 +490,29 @@ def _owner_changed(template: Json, store: str) -> bool:
 
 @_mutation("HF525")
 def _schema_applied_by_nobody(template: Json, store: str) -> bool:
-    triggers = _resources(template, "Custom::Trigger")
-    for i in triggers:
-        del template["Resources"][i]
-    return bool(triggers) and template["Resources"][store]["Type"].startswith("AWS::RDS")
+    return _is_database(template, store) and _without(template, "Custom::Trigger")
+
+
+def _is_database(template: Json, store: str) -> bool:
+    return str(template["Resources"][store]["Type"]).startswith("AWS::RDS")
 
 
 @_mutation("HF525")
 def _jobs_switched_off(template: Json, store: str) -> bool:
-    schedules = _resources(template, "AWS::Scheduler::Schedule")
-    for i in schedules:
-        _of(template, i)["State"] = "DISABLED"
-    return bool(schedules) and template["Resources"][store]["Type"].startswith("AWS::RDS")
+    if not _is_database(template, store):
+        return False
+    return _all(template, "AWS::Scheduler::Schedule", lambda r: r["Properties"].update(State="DISABLED"))
 
 
 @_mutation("HF525")
 def _jobs_removed(template: Json, store: str) -> bool:
-    schedules = _resources(template, "AWS::Scheduler::Schedule")
-    for i in schedules:
-        del template["Resources"][i]
-    return bool(schedules) and template["Resources"][store]["Type"].startswith("AWS::RDS")
+    return _is_database(template, store) and _without(template, "AWS::Scheduler::Schedule")
 
 
 def _proxy(change: Callable[[Json], None], kind: str) -> Mutation:
     def mutate(template: Json, store: str) -> bool:
         found = _resources(template, kind)
-        if not found or not template["Resources"][store]["Type"].startswith("AWS::RDS"):
+        if not found or not _is_database(template, store):
             return False
         change(_of(template, found[0]))
         return True
@@ -504,3 +566,477 @@ def _thresholds_raised(template: Json, store: str) -> bool:
     for i in alarms:
         _of(template, i)["Threshold"] = 10**9
     return bool(alarms)
+
+
+def _members(template: Json, store: str) -> list[Json]:
+    """The instances of a cluster."""
+    return [
+        r
+        for r in template["Resources"].values()
+        if r["Type"] in (INSTANCE, "AWS::DocDB::DBInstance")
+        and r["Properties"].get("DBClusterIdentifier") == {"Ref": store}
+    ]
+
+
+@_mutation("HF516")
+def _a_member_is_public(template: Json, store: str) -> bool:
+    aurora = [m for m in _members(template, store) if m["Type"] == INSTANCE]
+    for member in aurora[-1:]:
+        member["Properties"]["PubliclyAccessible"] = True
+    return bool(aurora)
+
+
+@_mutation("HF521")
+def _a_member_misses_fixes(template: Json, store: str) -> bool:
+    for member in _members(template, store)[-1:]:
+        member["Properties"]["AutoMinorVersionUpgrade"] = False
+    return bool(_members(template, store))
+
+
+@_mutation("HF511")
+def _members_go_with_the_stack(template: Json, store: str) -> bool:
+    for member in _members(template, store):
+        member["DeletionPolicy"] = "Delete"
+    return bool(_members(template, store))
+
+
+@_mutation("HF504")
+def _a_member_has_parameters_of_its_own(template: Json, store: str) -> bool:
+    aurora = [m for m in _members(template, store) if m["Type"] == INSTANCE]
+    for member in aurora:
+        member["Properties"]["DBParameterGroupName"] = "open"
+    return bool(aurora)
+
+
+def _selected(change: Callable[[Json, str], None]) -> Mutation:
+    """A change to the backup selection of a store."""
+
+    def mutate(template: Json, store: str) -> bool:
+        selection = _selection(template, store)
+        if selection:
+            change(_of(template, selection)["BackupSelection"], store)
+        return selection is not None
+
+    return mutate
+
+
+def _plan_rule(**settings: Any) -> Mutation:
+    def mutate(template: Json, store: str) -> bool:
+        for rule in _rules_of(template, store):
+            rule.update(settings)
+        return bool(_rules_of(template, store))
+
+    return mutate
+
+
+def _vault(**settings: Any) -> Mutation:
+    def mutate(template: Json, store: str) -> bool:
+        if _selection(template, store) is None:
+            return False
+        return _all(template, "AWS::Backup::BackupVault", lambda r: r["Properties"].update(settings))
+
+    return mutate
+
+
+MUTATIONS |= {
+    "selected and then excluded": ("HF513", _selected(lambda s, _: s.update(NotResources=["*"]))),
+    "selected by a tag that nothing has": ("HF513", _selected(lambda s, _: s.update(Conditions={"StringEquals": []}))),
+    "selected by a role from elsewhere": (
+        "HF513",
+        _selected(lambda s, _: s.update(IamRoleArn="arn:aws:iam::111122223333:role/x")),
+    ),
+    "another store selected, with its name inside": (
+        "HF513",
+        _selected(lambda s, i: s.update(Resources=[{"Fn::Sub": f"arn:aws:rds:us-east-1:1:db:other-${{{i}}}"}])),
+    ),
+    "backups given up after an hour": ("HF513", _plan_rule(CompletionWindowMinutes=60)),
+    "vault open to others": ("HF513", _vault(AccessPolicy={"Statement": []})),
+    "vault renamed": ("HF513", _vault(BackupVaultName="other")),
+    "vault refuses what is kept": ("HF513", _vault(LockConfiguration={"MinRetentionDays": 90, "MaxRetentionDays": 30})),
+}
+
+
+def _statements(change: Callable[[list[Json]], Any]) -> Mutation:
+    """A change to the policy of a bucket."""
+
+    def mutate(template: Json, store: str) -> bool:
+        policy = _policy(template, store)
+        if policy is not None:
+            change(policy["Properties"]["PolicyDocument"]["Statement"])
+        return policy is not None
+
+    return mutate
+
+
+def _each(**settings: Any) -> Callable[[list[Json]], Any]:
+    return lambda statements: [s.update(settings) for s in statements]
+
+
+STRANGER = {"AWS": "arn:aws:iam::111122223333:root"}
+MUTATIONS |= {
+    "bucket opened to another account": (
+        "HF515",
+        _statements(lambda s: s.append({"Effect": "Allow", "Principal": STRANGER, "Action": "s3:*", "Resource": "*"})),
+    ),
+    "bucket opened behind a function": (
+        "HF515",
+        _statements(
+            lambda s: s.append({"Effect": {"Fn::Sub": "Allow"}, "Principal": "*", "Action": "s3:*", "Resource": "*"})
+        ),
+    ),
+    "TLS demanded of one principal": ("HF515", _statements(_each(Principal=STRANGER))),
+    "TLS demanded for one action": ("HF515", _statements(_each(Action="s3:GetBucketTagging"))),
+    "TLS demanded for one object": ("HF515", _statements(_each(Resource="arn:aws:s3:::other/*"))),
+    "old TLS taken": ("HF515", _statements(lambda s: s.pop(1))),
+}
+
+
+@_mutation("HF515")
+def _bucket_with_a_second_policy(template: Json, store: str) -> bool:
+    if template["Resources"][store]["Type"] != BUCKET:
+        return False
+    statement = {"Effect": "Allow", "Principal": "*", "Action": "s3:*", "Resource": "*"}
+    template["Resources"]["Second"] = {
+        "Type": "AWS::S3::BucketPolicy",
+        "Properties": {"Bucket": _of(template, store).get("BucketName"), "PolicyDocument": {"Statement": [statement]}},
+    }
+    return True
+
+
+def _log_bucket(change: Callable[[Json], None]) -> Mutation:
+    def mutate(template: Json, store: str) -> bool:
+        if template["Resources"][store]["Type"] != BUCKET:
+            return False
+        change(template["Resources"][_target(_of(template, store)["LoggingConfiguration"]["DestinationBucketName"])])
+        return True
+
+    return mutate
+
+
+MUTATIONS |= {
+    "access logs public": ("HF529", _log_bucket(lambda r: r["Properties"].pop("PublicAccessBlockConfiguration"))),
+    "access logs unencrypted": ("HF529", _log_bucket(lambda r: r["Properties"].pop("BucketEncryption"))),
+    "access logs gone after a day": (
+        "HF529",
+        _log_bucket(
+            lambda r: r["Properties"].update(
+                LifecycleConfiguration={"Rules": [{"Status": "Enabled", "ExpirationInDays": 1}]}
+            )
+        ),
+    ),
+}
+
+
+def _fate(**settings: Any) -> Mutation:
+    """One more lifecycle rule for a declared folder."""
+
+    def mutate(template: Json, store: str) -> bool:
+        rules = _lifecycle(template, store)
+        folders = [r["Prefix"] for r in rules if "Prefix" in r]
+        if folders:
+            rules.insert(0, {"Id": "more", "Status": "Enabled", "Prefix": folders[0], **settings})
+        return bool(folders)
+
+    return mutate
+
+
+MUTATIONS |= {
+    "folder deleted on a date": ("HF533", _fate(ExpirationDate="2026-12-01T00:00:00Z")),
+    "folder moved at once, in the old way": (
+        "HF533",
+        _fate(Transition={"StorageClass": "DEEP_ARCHIVE", "TransitionInDays": 0}),
+    ),
+    "folder moved sooner by an earlier rule": (
+        "HF533",
+        _fate(Transitions=[{"StorageClass": "DEEP_ARCHIVE", "TransitionInDays": 1}]),
+    ),
+}
+
+
+@_mutation("HF533")
+def _lifecycle_for_tagged_objects_only(template: Json, store: str) -> bool:
+    for rule in _lifecycle(template, store):
+        rule["TagFilters"] = [{"Key": "never", "Value": "x"}]
+    return bool(_lifecycle(template, store))
+
+
+@_mutation("HF530")
+def _default_user_off_and_on(template: Json, store: str) -> bool:
+    for user in _users(template, store):
+        if user["UserName"] == "default":
+            user["AccessString"] = "off on allkeys allcommands nopass"
+    return bool(_users(template, store))
+
+
+@_mutation("HF530")
+def _user_with_a_password_beside_iam(template: Json, store: str) -> bool:
+    for user in _users(template, store):
+        user["Passwords"] = ["correct horse battery staple"]
+    return bool(_users(template, store))
+
+
+def _ingress(group: Json, condition: str | None = None) -> Mutation:
+    """A rule of its own for the group of a store, written so that it is not seen at once."""
+
+    def mutate(template: Json, store: str) -> bool:
+        for name in _groups(template, store):
+            rule = {"CidrIp": "0.0.0.0/0", "IpProtocol": "tcp", "FromPort": 1, "ToPort": 65535}
+            target = json.loads(json.dumps(group).replace("GROUP", name))
+            template["Resources"]["Wide"] = {
+                "Type": "AWS::EC2::SecurityGroupIngress",
+                "Properties": rule | {"GroupId": target},
+            }
+            if condition:
+                template["Parameters"] = {"P": {"Type": "String"}}
+                template["Conditions"] = {condition: {"Fn::Equals": [{"Ref": "P"}, "yes"]}}
+                template["Resources"]["Wide"]["Condition"] = condition
+        return bool(_groups(template, store))
+
+    return mutate
+
+
+MUTATIONS |= {
+    "range let in by Fn::Sub": ("HF520", _ingress({"Fn::Sub": "${GROUP.GroupId}"})),
+    "range let in by Fn::Join": ("HF520", _ingress({"Fn::Join": ["", [{"Fn::GetAtt": ["GROUP", "GroupId"]}]]})),
+    "range let in on a condition": ("HF520", _ingress({"Fn::GetAtt": ["GROUP", "GroupId"]}, "Maybe")),
+}
+
+
+@_mutation("HF520")
+def _nobody_let_in(template: Json, store: str) -> bool:
+    groups = _groups(template, store)
+    for i in _resources(template, "AWS::EC2::SecurityGroupIngress"):
+        if _target(_of(template, i)["GroupId"]) in groups:
+            del template["Resources"][i]
+    return bool(groups)
+
+
+def _job(kind: str, word: str, change: Callable[[Json], None]) -> Mutation:
+    """A change to a function of a database, or to what calls it."""
+
+    def mutate(template: Json, store: str) -> bool:
+        found = [i for i in _resources(template, kind) if word in json.dumps(_of(template, i))]
+        if not _is_database(template, store) or not found:
+            return False
+        change(_of(template, found[0]))
+        return True
+
+    return mutate
+
+
+FUNCTION, SCHEDULE = "AWS::Lambda::Function", "AWS::Scheduler::Schedule"
+MUTATIONS |= {
+    "schema applied without waiting": (
+        "HF525",
+        _job("Custom::Trigger", "HandlerArn", lambda p: p.update(InvocationType="Event")),
+    ),
+    "schema applied by something else": (
+        "HF525",
+        _job("Custom::Trigger", "HandlerArn", lambda p: p.update(HandlerArn="arn:aws:lambda:us-east-1:1:function:x")),
+    ),
+    "job of another handler": ("HF525", _job(FUNCTION, "handler.drift", lambda p: p.update(Handler="handler.migrate"))),
+    "job that may not run": (
+        "HF525",
+        _job(FUNCTION, "handler.drift", lambda p: p.update(ReservedConcurrentExecutions=0)),
+    ),
+    "job at another host": (
+        "HF525",
+        _job(FUNCTION, "handler.drift", lambda p: p["Environment"]["Variables"].update(HOST="elsewhere")),
+    ),
+    "job outside of the network": ("HF525", _job(FUNCTION, "handler.drift", lambda p: p.pop("VpcConfig"))),
+    "job archives elsewhere": (
+        "HF525",
+        _job(FUNCTION, "handler.retain", lambda p: p["Environment"]["Variables"].update(ARCHIVE="s3://elsewhere/x")),
+    ),
+    "schedule calls something else": (
+        "HF525",
+        _job(SCHEDULE, "drift", lambda p: p["Target"].update(Arn="arn:aws:lambda:us-east-1:1:function:x")),
+    ),
+    "schedule ended": ("HF525", _job(SCHEDULE, "drift", lambda p: p.update(EndDate="2020-01-01T00:00:00Z"))),
+    "schedule by another clock": (
+        "HF525",
+        _job(SCHEDULE, "drift", lambda p: p.update(ScheduleExpressionTimezone="Asia/Tokyo")),
+    ),
+    "failed jobs forgotten": (
+        "HF525",
+        _job("AWS::SQS::Queue", "failed-jobs", lambda p: p.update(MessageRetentionPeriod=60)),
+    ),
+    "log kept for a day": (
+        "HF529",
+        _job("AWS::Logs::LogGroup", "/postgresql", lambda p: p.update(RetentionInDays=1)),
+    ),
+    "log renamed": ("HF529", _job("AWS::Logs::LogGroup", "/postgresql", lambda p: p.update(LogGroupName="/x"))),
+    "figures of the pool wrong": (
+        "HF526",
+        _job("AWS::SSM::Parameter", "max_open_conns", lambda p: p.update(Value="9")),
+    ),
+}
+
+
+@_mutation("HF526")
+def _a_second_pool(template: Json, store: str) -> bool:
+    found = _resources(template, TARGETS)
+    if not found or not _is_database(template, store):
+        return False
+    template["Resources"]["Second"] = template["Resources"][found[0]]
+    return True
+
+
+@_mutation("HF524")
+def _two_alarms_of_one_name(template: Json, store: str) -> bool:
+    alarms = _resources(template, "AWS::CloudWatch::Alarm")
+    for i in alarms:
+        template["Resources"] = {f"Second{i}": template["Resources"][i], **template["Resources"]}
+    return bool(alarms)
+
+
+@_mutation("HF535")
+def _services_in_another_namespace(template: Json, store: str) -> bool:
+    if template["Resources"][store]["Type"] != "AWS::ServiceDiscovery::PrivateDnsNamespace":
+        return False
+    for i in _resources(template, "AWS::ServiceDiscovery::Service"):
+        _of(template, i)["NamespaceId"] = "ns-other"
+    return True
+
+
+@_mutation("HF501")
+def _a_macro_rewrites_everything(template: Json, store: str) -> bool:
+    template["Transform"] = "Macro"
+    return True
+
+
+@_mutation("HF501")
+def _there_on_a_condition(template: Json, store: str) -> bool:
+    template["Parameters"] = {"P": {"Type": "String"}}
+    template["Conditions"] = {"Maybe": {"Fn::Equals": [{"Ref": "P"}, "yes"]}}
+    template["Resources"][store]["Condition"] = "Maybe"
+    return True
+
+
+# {name: (the rule that has to hear of it, the change to the stack)}: what stands beside the stores
+BESIDE: dict[str, tuple[str, Callable[[Json], bool]]] = {}
+
+
+def _beside(rule: str) -> Callable[[Callable[[Json], bool]], Callable[[Json], bool]]:
+    def register(function: Callable[[Json], bool]) -> Callable[[Json], bool]:
+        BESIDE[function.__name__.strip("_")] = (rule, function)
+        return function
+
+    return register
+
+
+def stack_mutants(template: Json) -> Iterator[tuple[str, str, Json]]:
+    """(name, rule, mutated copy) of every mutation that applies to what stands beside the stores."""
+    packed = pickle.dumps(template)
+    for name, (rule, mutate) in BESIDE.items():
+        mutant = pickle.loads(packed)
+        if mutate(mutant):
+            yield name, rule, mutant
+
+
+def _rogue(rule: str, kind: str, **properties: Any) -> None:
+    def add(template: Json) -> bool:
+        template["Resources"]["Rogue"] = {"Type": kind, "Properties": properties}
+        return True
+
+    BESIDE[f"{kind} added"] = (rule, add)
+
+
+for _kind in [
+    "EC2::InternetGateway",
+    "EC2::Route",
+    "EC2::VPCPeeringConnection",
+    "EC2::EIP",
+    "Lambda::Url",
+    "Lambda::Permission",
+    "KMS::ReplicaKey",
+    "SecretsManager::ResourcePolicy",
+    "IAM::User",
+]:
+    _rogue("HF505", f"AWS::{_kind}")
+for _kind in [
+    "ElastiCache::ServerlessCache",
+    "ElastiCache::CacheCluster",
+    "MSK::ServerlessCluster",
+    "MSK::ClusterPolicy",
+    "MSK::BatchScramSecret",
+    "MemoryDB::Cluster",
+    "S3Express::DirectoryBucket",
+    "S3::AccessPoint",
+    "EFS::FileSystem",
+    "RDS::GlobalCluster",
+    "RDS::DBProxyEndpoint",
+    "ServiceDiscovery::PublicDnsNamespace",
+]:
+    _rogue("HF502", f"AWS::{_kind}")
+_rogue("HF503", "AWS::EC2::SecurityGroupIngress", CidrIp="0.0.0.0/0", IpProtocol="-1", GroupId="sg-0123")
+_rogue("HF506", "AWS::EC2::SecurityGroupEgress", CidrIp="0.0.0.0/0", IpProtocol="-1", GroupId="sg-0123")
+
+
+@_beside("HF012")
+def _key_goes_with_the_stack(template: Json) -> bool:
+    return _all(template, "AWS::KMS::Key", lambda r: r.update(DeletionPolicy="Delete"))
+
+
+@_beside("HF312")
+def _alias_of_another_key(template: Json) -> bool:
+    return _all(template, "AWS::KMS::Alias", lambda r: r["Properties"].update(TargetKeyId=STRANGE_KEY))
+
+
+@_beside("HF506")
+def _traffic_logged_by_nobody(template: Json) -> bool:
+    return _without(template, "AWS::EC2::FlowLog")
+
+
+@_beside("HF506")
+def _traffic_logged_where_it_is_refused(template: Json) -> bool:
+    return _all(template, "AWS::EC2::FlowLog", lambda r: r["Properties"].update(TrafficType="REJECT"))
+
+
+@_beside("HF506")
+def _default_group_open(template: Json) -> bool:
+    return _without(template, "Custom::VpcRestrictDefaultSG")
+
+
+@_beside("HF506")
+def _public_addresses_given_out(template: Json) -> bool:
+    return _all(template, "AWS::EC2::Subnet", lambda r: r["Properties"].update(MapPublicIpOnLaunch=True))
+
+
+@_beside("HF506")
+def _end_points_removed(template: Json) -> bool:
+    return _without(template, "AWS::EC2::VPCEndpoint")
+
+
+@_beside("HF507")
+def _anybody_takes_a_role(template: Json) -> bool:
+    def change(role: Json) -> None:
+        role["Properties"]["AssumeRolePolicyDocument"]["Statement"][0]["Principal"] = {"AWS": "*"}
+
+    return _all(template, "AWS::IAM::Role", change)
+
+
+@_beside("HF507")
+def _an_administrator_among_the_roles(template: Json) -> bool:
+    arn = "arn:aws:iam::aws:policy/AdministratorAccess"
+    return _all(template, "AWS::IAM::Role", lambda r: r["Properties"].update(ManagedPolicyArns=[arn]))
+
+
+def _allowed(action: str, resource: str) -> Callable[[Json], None]:
+    statement = {"Effect": "Allow", "Action": action, "Resource": resource}
+    return lambda policy: policy["Properties"]["PolicyDocument"]["Statement"].append(statement)
+
+
+@_beside("HF507")
+def _the_lock_of_the_archive_bypassed(template: Json) -> bool:
+    return _all(template, "AWS::IAM::ManagedPolicy", _allowed("s3:BypassGovernanceRetention", "arn:aws:s3:::x/*"))
+
+
+@_beside("HF507")
+def _every_secret_read(template: Json) -> bool:
+    return _all(template, "AWS::IAM::ManagedPolicy", _allowed("secretsmanager:GetSecretValue", "*"))
+
+
+@_beside("HF508")
+def _applications_read_one_more_bucket(template: Json) -> bool:
+    return _all(template, "AWS::IAM::ManagedPolicy", _allowed("s3:GetObject", "arn:aws:s3:::other/*"))

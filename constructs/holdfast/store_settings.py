@@ -97,6 +97,16 @@ def log_delivery(arn: Any) -> dict[str, Any]:
     }
 
 
+def emptied_by(role: Any, arn: Any) -> dict[str, Any]:
+    """CDK's own function may empty a bucket that goes with its stack."""
+    return {
+        "Effect": "Allow",
+        "Principal": {"AWS": role},
+        "Action": ["s3:PutBucketPolicy", "s3:GetBucket*", "s3:List*", "s3:DeleteObject*"],
+        "Resource": [arn, {"Fn::Join": ["", [arn, "/*"]]}],
+    }
+
+
 def log_days(placed: Placed) -> int:
     """How long logs are kept, those of access to buckets as well."""
     return 365 if placed.env.tier is Tier.PROD else 30

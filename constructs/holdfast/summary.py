@@ -12,7 +12,7 @@ from holdfast.model import Guard, Stack
 from holdfast.register import assumed_of_store
 from holdfast.rules import stores
 from holdfast.rules.base import PASS, Rule
-from holdfast.rules.store_checks import StoreSubject, find
+from holdfast.rules.store_subject import StoreSubject, find
 from holdfast.template import StackSeen, observe
 from holdfast.text import columns
 

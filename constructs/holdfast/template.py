@@ -12,6 +12,7 @@ from holdfast.model import Encryption, Index, Key, Kind
 from holdfast.observed import GLOBAL_TABLE, TABLE, Observed, ObservedKey, Source, parse_index, parse_key, parse_kinds
 
 ALARM = "AWS::CloudWatch::Alarm"
+LANGUAGE = "AWS::LanguageExtensions"  # more functions; without a loop it adds and changes no resource
 TOPIC = "AWS::SNS::Topic"
 DECLARABLE_OF_INDEX = frozenset({"IndexName", "KeySchema", "Projection", "ProvisionedThroughput"})
 DECLARABLE_OF_KEY = frozenset({"Description", "EnableKeyRotation", "KeyPolicy", "Tags"})
@@ -56,13 +57,36 @@ class StackSeen:
         for logical_id in self._by_type.get(kind, ()):
             yield logical_id, self.template["Resources"][logical_id]
 
+    def possible(self, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """The same, and what may be there: for whatever must not be."""
+        for logical_id in self.possible_by_type.get(kind, ()):
+            yield logical_id, self.template["Resources"][logical_id]
+
     @cached_property
     def _by_type(self) -> dict[str, dict[str, None]]:
-        found: dict[str, dict[str, None]] = {}
+        resources = self.template["Resources"]
+        certain = {
+            k: [i for i in ids if self.present(resources[i]) is True] for k, ids in self.possible_by_type.items()
+        }
+        return {kind: dict.fromkeys(ids) for kind, ids in certain.items()}
+
+    @cached_property
+    def possible_by_type(self) -> dict[str, list[str]]:
+        """The logical ids of whatever is or may be there."""
+        found: dict[str, list[str]] = {}
         for logical_id, resource in self.template["Resources"].items():
-            if self.present(resource) is True:
-                found.setdefault(str(resource.get("Type")), {})[logical_id] = None
+            if isinstance(resource, dict) and self.present(resource) is not False:
+                found.setdefault(str(resource.get("Type")), []).append(logical_id)
         return found
+
+    @cached_property
+    def rewritten(self) -> Unknown | None:
+        """Why nothing here says what will be deployed: a macro, or a loop over resources."""
+        macros = self.template.get("Transform", [])
+        changing = [m for m in (macros if isinstance(macros, list) else [macros]) if m != LANGUAGE]
+        if changing or any(str(name).startswith("Fn::") for name in self.template["Resources"]):
+            return Unknown("a macro rewrites the template when it is deployed")
+        return None
 
     def present(self, resource: Mapping[str, Any]) -> bool | Unknown:
         """Whether a resource is deployed: a condition that does not hold leaves it out."""
@@ -107,14 +131,16 @@ class AlarmMetric:
 def observe(stack: StackSeen) -> Iterator[Observed]:
     """Every table of a stack; one that is not formed as CloudFormation wants it is unknown in every respect."""
     for logical_id, resource in stack.template["Resources"].items():
+        if not isinstance(resource, dict):
+            continue  # a loop, which makes everything else unknown
         kind = resource.get("Type")
         present = stack.present(resource)
         if kind in (TABLE, GLOBAL_TABLE) and present is not False:
             if isinstance(present, Unknown):
                 yield _unreadable(stack, logical_id, kind, Unknown(f"whether it exists: {present.reason}"))
                 continue
-            if "Transform" in stack.template:
-                yield _unreadable(stack, logical_id, kind, Unknown("a macro rewrites the template when it is deployed"))
+            if stack.rewritten is not None:
+                yield _unreadable(stack, logical_id, kind, stack.rewritten)
                 continue
             try:
                 yield _observe(stack, logical_id, resource)

@@ -8,11 +8,17 @@ from datetime import date
 
 from holdfast.catalog import Placed, placements
 from holdfast.intrinsics import Unknown
+from holdfast.keys import keeps_key
 from holdfast.model import Data, DeclarationError, Durable, Environment, Stack, Table, Tier, Waiver
 from holdfast.observed import GLOBAL_TABLE, Observed, ObservedKey
 from holdfast.rules import estate, live, protection, resources, schema, shape, stores
 from holdfast.rules.base import EXEMPT, Finding, Outcome, Rule, Source, Subject, Verdict, fail, guarded, unknown
-from holdfast.rules.store_checks import StoreSubject, find, identified, no_ranges, strangers
+from holdfast.rules.store_applications import used_as_declared
+from holdfast.rules.store_backups import kept
+from holdfast.rules.store_jobs import modest_policy, modest_role
+from holdfast.rules.store_network import INGRESS, isolated, no_ranges
+from holdfast.rules.store_shapes import LEADING, MEMBER, SHAPES, as_made, foreign_types
+from holdfast.rules.store_subject import GROUP, StoreSubject, cluster_of, find, identified, is_member, strangers
 from holdfast.rules.waivers import waived
 from holdfast.stores import Documents, Store
 from holdfast.template import StackSeen, observe, observe_key
@@ -65,27 +71,30 @@ def _judge(places: Sequence[Placed], seen: Sequence[StackSeen]) -> Iterator[Find
     shown = {s.id: s for s in seen}
     observed = {s.id: list(observe(s)) for s in seen}
     matched: set[str] = set()
-    stores_matched: dict[str, set[str]] = {}
+    stores_matched: dict[str, dict[str, Store]] = {}
     for placed in places:
         stack = shown.get(placed.id)
+        found_stores = stores_matched.setdefault(placed.id, {})
         for store in placed.stores:
-            yield from _store(placed, store, stack, stores_matched.setdefault(placed.id, set()))
+            yield from _store(placed, store, stack, found_stores)
         for table in placed.tables:
             for found in _table(placed, table, stack, observed, shown):
                 matched.add(found.where)
                 yield found
         if stack:
             yield from _stack(placed, stack, observed[stack.id])
+            if placed.stores:
+                yield from _beside(placed, stack, found_stores)
     declared = {p.id: p for p in places}
     for stack in seen:
         for table_seen in observed[stack.id]:
             if table_seen.where not in matched:
                 yield _stranger(stack, table_seen, declared.get(stack.id))
-        for logical_id in strangers(stack, stores_matched.get(stack.id, set())):
+        for logical_id in strangers(stack, declared.get(stack.id), stores_matched.get(stack.id, {})):
             yield _strange_store(stack, logical_id, declared.get(stack.id))
 
 
-def _store(placed: Placed, store: Store, stack: StackSeen | None, matched: set[str]) -> Iterator[Finding]:
+def _store(placed: Placed, store: Store, stack: StackSeen | None, matched: dict[str, Store]) -> Iterator[Finding]:
     """Findings about one declared store that is no table."""
     found = find(stack, placed, store) if stack else None
     if stack is None or not isinstance(found, str):
@@ -97,7 +106,7 @@ def _store(placed: Placed, store: Store, stack: StackSeen | None, matched: set[s
             verdict = fail(f"it is not in {placed.id}" if stack else f"its stack {placed.id} is not there")
         yield finding(stores.ABSENT, verdict, placed, store, stack.where if stack else placed.id)
         return
-    matched.add(found)
+    matched[found] = store
     subject = StoreSubject(placed, store, placed.required(store), stack, found)
     for rule in stores.STORE_RULES:
         assert rule.check
@@ -161,23 +170,44 @@ def _stack(placed: Placed, stack: StackSeen, tables: list[Observed]) -> Iterator
         table = names.get(metric.table) if isinstance(metric.table, str) else None
         yield finding(estate.DEAF, guarded(estate.deaf, metric), placed, table, metric.where)
     used = {o.encryption.where for o in tables if isinstance(o.encryption, ObservedKey)}
-    for logical_id, _ in stack.resources("AWS::KMS::Key"):
+    for logical_id, resource in stack.possible("AWS::KMS::Key"):
         key = observe_key(stack, logical_id)
         if isinstance(key, ObservedKey) and key.where not in used:
+            if keeps_key(placed):
+                yield finding(BY_ID["HF012"], guarded(kept, stack, resource), placed, None, key.where)
             yield finding(BY_ID["HF008"], guarded(protection.rotation, key), placed, None, key.where)
             yield finding(BY_ID["HF009"], guarded(protection.open_policy, key), placed, None, key.where)
             yield finding(BY_ID["HF014"], guarded(protection.declared_key, key, placed), placed, None, key.where)
-    for logical_id, _ in stack.resources("AWS::EC2::SecurityGroup"):
-        yield finding(stores.RANGES, guarded(no_ranges, stack, logical_id), placed, None, stack.at(logical_id))
+    for kind in (GROUP, INGRESS):
+        for logical_id, _ in stack.possible(kind):
+            yield finding(stores.RANGES, guarded(no_ranges, stack, logical_id), placed, None, stack.at(logical_id))
     for rule, present in resources.demanded(stack, placed):
         yield finding(rule, present, placed, None, stack.where)
     for kind, rule, check in resources.RULES_BY_TYPE:
-        for logical_id, resource in stack.resources(kind):
+        for logical_id, resource in stack.possible(kind):
             yield finding(rule, guarded(check, stack, resource), placed, None, stack.at(logical_id))
     for processor in placed.stack.processors:
         table = names.get(placed.fill(processor.table))
         for rule, ask in ((resources.CONSUMER, resources.consumed), (resources.WATCHED, resources.watched)):
             yield finding(rule, guarded(ask, stack, placed, processor), placed, table, stack.where)
+
+
+def _beside(placed: Placed, stack: StackSeen, found: dict[str, Store]) -> Iterator[Finding]:
+    """Findings about what the constructs of stores bring along, and about what they never would."""
+    for rule, ask in ((stores.NETWORK, isolated), (stores.USED, used_as_declared)):
+        yield finding(rule, guarded(ask, stack, placed), placed, None, stack.where)
+    for logical_id in foreign_types(stack, LEADING):
+        kind = stack.template["Resources"][logical_id]["Type"]
+        yield finding(stores.WAYS, fail(f"no construct makes an {kind}"), placed, None, stack.at(logical_id))
+    for kind, check in (("AWS::IAM::Role", modest_role), ("AWS::IAM::ManagedPolicy", modest_policy)):
+        for logical_id, resource in stack.possible(kind):
+            yield finding(stores.ROLES, guarded(check, stack, resource), placed, None, stack.at(logical_id))
+    for kind in SHAPES:
+        for logical_id, _ in stack.possible(kind):
+            shape = MEMBER if is_member(stack, logical_id) else kind
+            verdict = guarded(as_made, stack, logical_id, shape)
+            owner = found.get(cluster_of(stack, logical_id) or logical_id)
+            yield finding(stores.SETTINGS, verdict, placed, owner, stack.at(logical_id))
 
 
 def _stranger(stack: StackSeen, seen: Observed, placed: Placed | None) -> Finding:

@@ -52,11 +52,13 @@ def policy_closed(stack: StackSeen, resource: Resource) -> Verdict:
 
 
 def tls_only(stack: StackSeen, resource: Resource) -> Verdict:
-    document = resource.get("Properties", {}).get("PolicyDocument", {})
-    statements = document.get("Statement", [])
-    denied = [s for s in statements if isinstance(s, Mapping) and s.get("Effect") == "Deny"]
-    if any("false" in str(s.get("Condition", {}).get("Bool", {}).get("aws:SecureTransport", "")) for s in denied):
-        return PASS
+    document = stack.resolver.get(resource.get("Properties", {}), "PolicyDocument", {})
+    statements = stack.resolver.get(document, "Statement", [])
+    for statement in statements if isinstance(statements, list) else []:
+        if isinstance(statement, Mapping) and statement.get("Effect") == "Deny":
+            test = stack.resolver.get(stack.resolver.get(statement, "Condition", {}), "Bool", {})
+            if alike(stack.resolver.get(test, "aws:SecureTransport", ""), False):
+                return PASS
     return fail("the policy does not refuse plain HTTP")
 
 
@@ -110,6 +112,9 @@ def demanded(stack: StackSeen, placed: Placed) -> Iterator[tuple[Rule, Verdict]]
     ):
         if needed and not list(stack.resources(kind)):
             yield rule, fail(f"there is no {kind}")
+    for _, alias in stack.resources("AWS::KMS::Alias"):
+        if not stack.is_a(stack.resolver.get(alias.get("Properties", {}), "TargetKeyId"), "AWS::KMS::Key"):
+            yield OWN_KEY, fail("the alias points to no key of the stack")
 
 
 OLDEST = {"python3.": 12, "nodejs": 22}  # the oldest release of each language that still gets fixes
@@ -223,7 +228,7 @@ RULES_BY_TYPE: tuple[tuple[str, Rule, Check], ...] = (
             fix="Set RetentionInDays on the log group of {stack}.",
             severity=Severity.LOW,
         ),
-        _property("RetentionInDays", lambda _, seen: isinstance(seen, int), "the log group keeps everything for ever"),
+        _property("RetentionInDays", lambda _, seen: str(seen).isdigit(), "the log group keeps everything for ever"),
     ),
 )
 CONSUMER = Rule(

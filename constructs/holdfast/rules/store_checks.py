@@ -1,345 +1,74 @@
-"""How each guard of a database, cache, broker or bucket is read from its resources. Texts stand in stores.py."""
+"""How each guard of a database, cache, broker or registry is read from its resources. Texts stand in stores.py."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.catalog import Placed
-from holdfast.intrinsics import Reference, Resolver, Unknown
-from holdfast.keys import ACCOUNT
-from holdfast.model import NONE, Guard, Tier
+from holdfast.broker_alarms import LagAlarm
+from holdfast.intrinsics import Reference, Unknown
+from holdfast.model import Guard
 from holdfast.policy import REQUIRED_TAGS
 from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
 from holdfast.rules.estate import alike, changes
-from holdfast.rules.resources import closed_and_tls_only
+from holdfast.rules.store_backups import kept
+from holdfast.rules.store_buckets import access_logs_kept, declared_policy
+from holdfast.rules.store_network import SUBNET, VPC
+from holdfast.rules.store_network import no_ranges as no_ranges
+from holdfast.rules.store_subject import (
+    BROKER,
+    CACHE,
+    CLUSTER,
+    DOCUMENTS,
+    DOCUMENTS_INSTANCE,
+    GROUP,
+    INSTANCE,
+    LOG_GROUP,
+    Need,
+    about,
+    all_own,
+    at_least,
+    dig,
+    exactly,
+    mentioned,
+    met,
+    needs,
+    on,
+    own,
+    own_key,
+    starting,
+    worst,
+)
+from holdfast.rules.store_subject import StoreSubject as StoreSubject
 from holdfast.store_alarms import store_alarms
-from holdfast.stores import DRIFT_SCHEDULE, Backups, Broker, Bucket, Cache, Database, Documents, Registry, Store, Topic
-from holdfast.template import StackSeen, heard
-
-INSTANCE, CLUSTER, DOCUMENTS = "AWS::RDS::DBInstance", "AWS::RDS::DBCluster", "AWS::DocDB::DBCluster"
-CACHE, BROKER, BUCKET = "AWS::ElastiCache::ReplicationGroup", "AWS::MSK::Cluster", "AWS::S3::Bucket"
-NAMESPACE, GROUP, KEY = "AWS::ServiceDiscovery::PrivateDnsNamespace", "AWS::EC2::SecurityGroup", "AWS::KMS::Key"
-VAULT = "AWS::Backup::BackupVault"
-# The resource that is the store itself, and the property that names it.
-IDENTITY: Mapping[type[Store], Mapping[str, str]] = {
-    Database: {INSTANCE: "DBInstanceIdentifier", CLUSTER: "DBClusterIdentifier"},
-    Documents: {DOCUMENTS: "DBClusterIdentifier"},
-    Cache: {CACHE: "ReplicationGroupId"},
-    Broker: {BROKER: "ClusterName"},
-    Bucket: {BUCKET: "BucketName"},
-    Registry: {NAMESPACE: "Name"},
-}
-
-
-@dataclass(frozen=True, slots=True)
-class StoreSubject:
-    """One declared store, and the resource of a stack that is it."""
-
-    placed: Placed
-    store: Store
-    required: Guard
-    stack: StackSeen
-    logical_id: str
-
-    @property
-    def resource(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.stack.template["Resources"][self.logical_id]
-        return found
-
-    @property
-    def type(self) -> str:
-        return str(self.resource["Type"])
-
-    def get(self, *path: str, default: Any = None) -> Any:
-        return dig(self.stack, self.resource, "Properties", *path, default=default)
-
-
-def dig(stack: StackSeen, found: Any, *path: str, default: Any = None) -> Any:
-    """A property of a property …, resolved; @ goes on in the resource that a property refers to, / is a dot."""
-    for name in path:
-        hop, plain = name.startswith("@"), name.removeprefix("@").replace("/", ".")
-        if name == path[-1] or hop or not isinstance(found, dict) or _decided_later(found.get(plain)):
-            found = stack.resolver.get(found, plain, default if name == path[-1] else {})
-        else:
-            found = found.get(plain, {})
-        if hop:
-            found = found[0] if isinstance(found, list) and len(found) == 1 else found
-            if not isinstance(found, Reference):
-                return Unknown(f"{plain} is no resource of this template")
-            found = stack.template["Resources"][found.logical_id].get("Properties", {})
-    return found
-
-
-def _decided_later(raw: Any) -> bool:
-    return isinstance(raw, dict) and any(k == "Ref" or str(k).startswith("Fn::") for k in raw)
-
-
-def identified(stack: StackSeen, logical_id: str) -> str | Unknown:
-    """The name of a store's resource; the account's number, which no template knows, is left out of it."""
-    resource = stack.template["Resources"][logical_id]
-    kind = str(resource["Type"])
-    attribute = next(names[kind] for names in IDENTITY.values() if kind in names)
-    raw = resource.get("Properties", {}).get(attribute)
-    if raw is None:
-        return Unknown("CloudFormation chooses its name")
-    found = Resolver(stack.template, stack.region).text(_without_account(raw))
-    return found if isinstance(found, str | Unknown) else Unknown(f"{found!r} is no name")
-
-
-def declared_name(placed: Placed, store: Store) -> str:
-    match store:
-        case Bucket():
-            return f"{placed.fill(store.name)}--{placed.region}"
-        case Registry():
-            return store.domain
-        case _:
-            return placed.fill(store.name)
-
-
-def _without_account(raw: Any) -> Any:
-    if raw == ACCOUNT:
-        return ""
-    if isinstance(raw, str):
-        return raw.replace("${AWS::AccountId}", "")
-    if isinstance(raw, dict):
-        return {k: _without_account(v) for k, v in raw.items()}
-    return [_without_account(v) for v in raw] if isinstance(raw, list) else raw
-
-
-def find(stack: StackSeen, placed: Placed, store: Store) -> str | Unknown | None:
-    """The logical id of a declared store, None where it is absent."""
-    nameless: Unknown | None = None
-    for kind in IDENTITY[type(store)]:
-        for logical_id, _ in stack.resources(kind):
-            name = identified(stack, logical_id)
-            if name == declared_name(placed, store):
-                return logical_id
-            if isinstance(name, Unknown) and not _member(stack, logical_id):
-                nameless = Unknown(f"it may be {stack.at(logical_id)}, whose name cannot be read: {name.reason}")
-    return nameless
-
-
-def strangers(stack: StackSeen, matched: set[str]) -> Iterator[str]:
-    """Stores that are declared nowhere: neither matched, nor a part of something that is."""
-    logs = {
-        dig(
-            stack, stack.template["Resources"][i].get("Properties", {}), "LoggingConfiguration", "DestinationBucketName"
-        )
-        for i in matched
-    }
-    for kinds in IDENTITY.values():
-        for kind in kinds:
-            for logical_id, _ in stack.resources(kind):
-                if logical_id in matched or Reference(logical_id) in logs or _member(stack, logical_id):
-                    continue
-                yield logical_id
-
-
-def _member(stack: StackSeen, logical_id: str) -> bool:
-    """An instance of a cluster of the same stack."""
-    resource = stack.template["Resources"][logical_id]
-    return resource["Type"] == INSTANCE and stack.is_a(
-        dig(stack, resource.get("Properties", {}), "DBClusterIdentifier"), CLUSTER
-    )
-
-
-# Which property names the security groups of each type.
-GROUPS_OF = {
-    INSTANCE: ("VPCSecurityGroups",),
-    CLUSTER: ("VpcSecurityGroupIds",),
-    DOCUMENTS: ("VpcSecurityGroupIds",),
-    CACHE: ("SecurityGroupIds",),
-    BROKER: ("BrokerNodeGroupInfo", "SecurityGroups"),
-}
-Good = Callable[["StoreSubject", Any], bool]
-Check = Callable[["StoreSubject"], Verdict]
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """A property that has to be good, and what it means when it is not."""
-
-    problem: str
-    path: str  # with dots; @ goes on in the resource that a property refers to
-    good: Good
-    default: Any = None
-
-
-def on(_: StoreSubject, value: Any) -> bool:
-    return alike(value, True)
-
-
-def off(_: StoreSubject, value: Any) -> bool:
-    return value is None or alike(value, False)
-
-
-def own_key(s: StoreSubject, value: Any) -> bool:
-    return s.stack.is_a(value, KEY)
-
-
-def at_least(count: int) -> Good:
-    return lambda _, value: str(value).isdigit() and int(value) >= count
-
-
-def exactly(*wanted: Any) -> Good:
-    return lambda _, value: any(alike(value, w) for w in wanted)
-
-
-def names(*wanted: str) -> Good:
-    return lambda _, value: isinstance(value, list) and set(wanted) <= {str(v) for v in value}
-
-
-def met(s: StoreSubject, needs: Iterable[Need]) -> Verdict:
-    """Whether every need is met; unknown where one cannot be read and none is unmet."""
-    values = [(n, dig(s.stack, s.resource.get("Properties", {}), *n.path.split("."), default=n.default)) for n in needs]
-    if bad := [n.problem for n, value in values if not isinstance(value, Unknown) and not n.good(s, value)]:
-        return fail("; ".join(bad))
-    unread = [f"{n.path.replace('@', '')} cannot be read: {v.reason}" for n, v in values if isinstance(v, Unknown)]
-    return unknown(unread[0]) if unread else PASS
-
-
-def needs(by_type: Mapping[str, tuple[Need, ...]], *, guard: Guard = NONE, prod: bool = False) -> Check:
-    """The common check: what a store of each type needs, where the policy requires ``guard``."""
-
-    def check(s: StoreSubject) -> Verdict:
-        exempt = guard not in s.required or (prod and s.placed.env.tier is not Tier.PROD) or s.type not in by_type
-        return EXEMPT if exempt else met(s, by_type[s.type])
-
-    return check
-
-
-def retained(s: StoreSubject) -> Verdict:
-    if Guard.RETAIN not in s.required:
-        return EXEMPT
-    return kept(s.stack, s.resource)
-
-
-def kept(stack: StackSeen, resource: Mapping[str, Any]) -> Verdict:
-    for name in ("DeletionPolicy", "UpdateReplacePolicy"):
-        policy = stack.resolver.get(resource, name)
-        if isinstance(policy, Unknown):
-            return unknown(f"{name} cannot be read: {policy.reason}")
-        if policy != "Retain":
-            return fail(f"{name} is {policy or 'missing'}, required is Retain")
-    return PASS
-
-
-OLD_VERSIONS = 30
-
-
-def old_versions(s: StoreSubject, rules: Any) -> bool:
-    """Whether what was overwritten or deleted can be had back for a while; declared waste may go sooner."""
-    assert isinstance(s.store, Bucket)
-    short_lived = {p.folder for p in s.store.prefixes if p.expire and p.expire.days < OLD_VERSIONS}
-    ends = [
-        dig(s.stack, r, "NoncurrentVersionExpiration", "NoncurrentDays", default=OLD_VERSIONS)
-        for r in _list(rules)
-        if not (isinstance(r, dict) and r.get("Prefix") in short_lived)
-    ]
-    return all(at_least(OLD_VERSIONS)(s, days) for days in ends)
-
-
-def recoverable(s: StoreSubject) -> Verdict:
-    if Guard.PITR not in s.required:
-        return EXEMPT
-    if isinstance(s.store, Bucket):
-        return met(
-            s,
-            [
-                Need("old versions are not kept", "VersioningConfiguration.Status", exactly("Enabled")),
-                Need(
-                    f"old versions are gone before {OLD_VERSIONS} days",
-                    "LifecycleConfiguration.Rules",
-                    old_versions,
-                    [],
-                ),
-            ],
-        )
-    assert isinstance(s.store, Database | Documents)
-    days = s.store.recovery.days
-    wanted = [Need(f"recovery does not reach back {days} days", "BackupRetentionPeriod", at_least(days), 1)]
-    if s.type == INSTANCE:
-        wanted.append(Need("its backups are deleted with it", "DeleteAutomatedBackups", exactly(False), True))
-    return met(s, wanted)
-
-
-def backed_up(s: StoreSubject) -> Verdict:
-    backups: Backups | None = getattr(s.store, "backups", None)
-    if backups is None or Guard.PITR not in s.required:
-        return EXEMPT
-    plans = _plans_of(s)
-    if not plans:
-        return fail("no backup plan of the stack selects it")
-    problems = []
-    for name, schedule in backups.schedules.items():
-        own = [r for plan in plans for r in plan if r.get("ScheduleExpression") == schedule]
-        if not own:
-            problems.append(f"no rule of its plan runs at {schedule} ({name})")
-        for rule in own:
-            days = dig(s.stack, rule, "Lifecycle", "DeleteAfterDays", default=10**6)  # kept for ever, unless it says
-            if not at_least(backups.keep.days)(s, days):
-                problems.append(f"{name} is not kept {backups.keep.days} days")
-            if rule.get("ScheduleExpressionTimezone", "Etc/UTC") not in ("Etc/UTC", "UTC"):
-                problems.append(f"{name} does not run by UTC")
-            if not s.stack.is_a(rule.get("TargetBackupVault"), VAULT):
-                problems.append(f"{name} goes to no vault of the stack")
-    return fail("; ".join(problems)) if problems else _vault(s, backups)
-
-
-def _plans_of(s: StoreSubject) -> list[list[dict[str, Any]]]:
-    """The rules of every backup plan that selects the store."""
-    found = []
-    for _, selection in s.stack.resources("AWS::Backup::BackupSelection"):
-        raw = selection.get("Properties", {}).get("BackupSelection", {}).get("Resources", [])
-        if s.logical_id in mentioned(raw):
-            rules = dig(s.stack, selection, "Properties", "@BackupPlanId", "BackupPlan", "BackupPlanRule", default=[])
-            found.append([r for r in rules if isinstance(r, dict)] if isinstance(rules, list) else [])
-    return found
-
-
-def mentioned(raw: Any) -> set[str]:
-    """Every resource that a raw value refers to."""
-    if isinstance(raw, dict):
-        if isinstance(name := raw.get("Ref"), str):
-            return {name}
-        if "Fn::GetAtt" in raw:
-            parts = raw["Fn::GetAtt"]
-            return {parts.split(".")[0] if isinstance(parts, str) else str(parts[0])}
-        return {i for v in raw.values() for i in mentioned(v)}
-    return {i for v in raw for i in mentioned(v)} if isinstance(raw, list) else set()
-
-
-def _vault(s: StoreSubject, backups: Backups) -> Verdict:
-    """Vaults are encrypted with the stack's key, locked for as long as the backups are kept, and stay."""
-    for logical_id, resource in s.stack.resources(VAULT):
-        days = backups.keep.days
-        of_vault = StoreSubject(s.placed, s.store, s.required, s.stack, logical_id)
-        wanted = [
-            Need("the vault has no key of its own", "EncryptionKeyArn", own_key),
-            Need(
-                f"the vault lets go of backups before {days} days", "LockConfiguration.MinRetentionDays", at_least(days)
-            ),
-        ]
-        for verdict in (met(of_vault, wanted), kept(s.stack, resource)):
-            if verdict != PASS:
-                return verdict
-    return PASS
-
-
-def bucket_policy(s: StoreSubject) -> Verdict:
-    """The bucket's policy refuses plain HTTP and strangers."""
-    for _, policy in s.stack.resources("AWS::S3::BucketPolicy"):
-        if dig(s.stack, policy, "Properties", "Bucket") == Reference(s.logical_id):
-            return closed_and_tls_only(s.stack, policy)
-    return fail("it has no policy, so it does not refuse plain HTTP")
+from holdfast.store_settings import (
+    BACKUP_WINDOW,
+    CACHE_LOGS,
+    CACHE_PARAMETERS,
+    CACHE_VERSION,
+    DNS,
+    DOCUMENT_PARAMETERS,
+    NOBODY,
+    POSTGRES_MAJOR,
+    SNAPSHOT_DAYS,
+    database_parameters,
+    log_days,
+    pool_percent,
+    server_properties,
+    written_logs,
+)
+from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Pool, Registry, Topic
+from holdfast.template import TOPIC, heard
 
 
 def encrypted_on_the_way(s: StoreSubject) -> Verdict:
-    return bucket_policy(s) if isinstance(s.store, Bucket) else needs(ON_THE_WAY)(s)
+    return _policy(s) if isinstance(s.store, Bucket) else needs(ON_THE_WAY)(s)
+
+
+def _policy(s: StoreSubject) -> Verdict:
+    return declared_policy(s.stack, s.logical_id, lasting=Guard.RETAIN in s.required)
 
 
 ON_THE_WAY = {
@@ -365,28 +94,105 @@ ON_THE_WAY = {
 }
 
 
-def bucket_key(s: StoreSubject, value: Any) -> bool:
-    rules = dig(s.stack, {"E": value}, "E", "ServerSideEncryptionConfiguration", default=[])
-    defaults = [dig(s.stack, r, "ServerSideEncryptionByDefault", default={}) for r in rules if isinstance(r, dict)]
-    return bool(defaults) and all(
-        isinstance(d, dict) and d.get("SSEAlgorithm") == "aws:kms" and own_key(s, d.get("KMSMasterKeyID"))
-        for d in defaults
-    )
+def configured(s: StoreSubject) -> Verdict:
+    """The engine, its version and its own settings are the declared ones, and nothing is added to them."""
+    watched = [Need("nobody watches its machine", "MonitoringInterval", at_least(1), 0)] if s.prod else []
+    match s.store:
+        case Database():
+            aurora = s.type == CLUSTER
+            group = "@DBClusterParameterGroupName" if aurora else "@DBParameterGroupName"
+            parameters = _settings_in(s, (group, "Parameters"), database_parameters(s.store))
+            wanted = [
+                Need("it runs another engine", "Engine", exactly("aurora-postgresql" if aurora else "postgres")),
+                Need(f"it is not PostgreSQL {POSTGRES_MAJOR}", "EngineVersion", starting(f"{POSTGRES_MAJOR}.")),
+                Need("its own backup runs into those of the vault", "PreferredBackupWindow", exactly(BACKUP_WINDOW)),
+                *([] if aurora else watched),
+            ]
+        case Documents():
+            parameters = _settings_in(s, ("@DBClusterParameterGroupName", "Parameters"), DOCUMENT_PARAMETERS)
+            wanted = [Need("its version gets no fixes", "EngineVersion", starting("5."))]
+        case Cache():
+            parameters = _settings_in(s, ("@CacheParameterGroupName", "Properties"), CACHE_PARAMETERS)
+            wanted = [
+                Need("it runs another engine", "Engine", exactly("valkey")),
+                Need("its version gets no fixes", "EngineVersion", at_least(int(float(CACHE_VERSION)))),
+                *([Need("snapshots are off", "SnapshotRetentionLimit", at_least(SNAPSHOT_DAYS), 0)] if s.prod else []),
+            ]
+        case Broker():
+            declared = server_properties(s.store, keeps_topics=Guard.RETAIN in s.required)
+            parameters = _settings_in(s, ("ConfigurationInfo", "@Arn", "ServerProperties"), _lines(declared))
+            levels = Need(
+                "its topics are not counted, so alarms are blind", "EnhancedMonitoring", starting("PER_TOPIC_")
+            )
+            wanted = [levels] if Guard.ALARMS in s.required else []
+        case _:
+            return EXEMPT
+    of_members = [about(m, met(m, watched)) for m in s.members if m.type == INSTANCE]
+    return worst([parameters, met(s, wanted), *of_members])
 
 
-def some(_: StoreSubject, value: Any) -> bool:
-    return isinstance(value, list) and bool(value)
+def _settings_in(s: StoreSubject, path: tuple[str, ...], wanted: Mapping[str, str]) -> Verdict:
+    """Whether a group of parameters holds what is declared, and nothing else."""
+    seen = s.get(*path, default={})
+    if isinstance(seen, Unknown):
+        return unknown(f"its parameters cannot be read: {seen.reason}")
+    seen = seen if isinstance(seen, dict) else _lines(seen)
+    wrong = sorted(name for name in seen.keys() | wanted.keys() if not alike(seen.get(name), wanted.get(name)))
+    return fail(f"parameters are not as declared: {', '.join(wrong)}") if wrong else PASS
 
 
-def own_bucket(s: StoreSubject, value: Any) -> bool:
-    return s.stack.is_a(value, BUCKET)
+def _lines(text: Any) -> dict[str, str]:
+    """The settings of a file of properties."""
+    pairs = (line.partition("=") for line in str(text).splitlines() if line.strip())
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+TAKEN = {
+    BROKER: (
+        Need(
+            "broker logs go to no group of the stack", "LoggingInfo.BrokerLogs.CloudWatchLogs.LogGroup", own(LOG_GROUP)
+        ),
+    ),
+    CACHE: (
+        Need(
+            "its logs do not go to groups of the stack",
+            "LogDeliveryConfigurations",
+            lambda s, value: isinstance(value, list) and set(_delivered(s, value)) == {f"{w}-log" for w in CACHE_LOGS},
+        ),
+    ),
+}
+
+
+def _delivered(s: StoreSubject, configurations: list[Any]) -> Iterator[str]:
+    for c in configurations:
+        group = dig(s.stack, c, "DestinationDetails", "CloudWatchLogsDetails", "LogGroup")
+        yield str(c.get("LogType")) if s.stack.is_a(group, LOG_GROUP) else "elsewhere"
+
+
+def logs_kept(s: StoreSubject) -> Verdict:
+    """What takes the logs of a store is there, in the stack, keeps them and stays."""
+    if isinstance(s.store, Bucket):
+        return access_logs_kept(s)
+    groups = {str(dig(s.stack, r, "Properties", "LogGroupName")): (i, r) for i, r in s.stack.resources(LOG_GROUP)}
+    verdicts = [needs(TAKEN)(s)]
+    days = log_days(s.placed)
+    for name in written_logs(s.placed, s.store, aurora=s.type == CLUSTER):
+        if name not in groups:
+            verdicts.append(fail(f"the log group {name} is not in the stack"))
+            continue
+        logical_id, resource = groups[name]
+        forgotten = Need(f"{name} is not kept {days} days", "RetentionInDays", at_least(days), 10**6)
+        verdicts.append(met(s.part(logical_id), [forgotten]))
+        if s.prod and (verdict := kept(s.stack, resource)) != PASS:
+            verdicts.append(fail(f"{name}: {verdict.detail}"))
+    return EXEMPT if verdicts == [EXEMPT] else worst(verdicts)
 
 
 def in_zones(s: StoreSubject) -> Verdict:
-    if s.placed.env.tier is not Tier.PROD or not isinstance(s.store, Database | Documents | Cache | Broker):
+    if not s.prod or not isinstance(s.store, Database | Documents | Cache | Broker):
         return EXEMPT
     if s.type in (CLUSTER, DOCUMENTS):
-        kind = INSTANCE if s.type == CLUSTER else "AWS::DocDB::DBInstance"
+        kind = INSTANCE if s.type == CLUSTER else DOCUMENTS_INSTANCE
         cluster = [dig(s.stack, r, "Properties", "DBClusterIdentifier") for _, r in s.stack.resources(kind)]
         count = cluster.count(Reference(s.logical_id))
         return PASS if count >= 2 else fail(f"it has {count} instances, and needs two in different zones")
@@ -404,7 +210,7 @@ ZONES = {
 }
 
 
-def _prefix(s: StoreSubject) -> str | None:
+def topic_prefix(s: StoreSubject) -> str | None:
     """What the topics of the stack begin with; another rule sees to it that they agree."""
     if not isinstance(s.store, Broker):
         return None
@@ -425,64 +231,30 @@ def watched(s: StoreSubject) -> Verdict:
     """The declared alarms of a store are there, as declared, and a topic of the stack hears them."""
     if Guard.ALARMS not in s.required:
         return EXEMPT
-    seen = {p["AlarmName"]: p for p in s.stack.alarms.values() if isinstance(p, dict) and "AlarmName" in p}
-    for alarm in store_alarms(s.placed, s.store, aurora=s.type == CLUSTER, prefix=_prefix(s)):
-        found = seen.get(alarm.name)
-        if changed := changes(alarm, found):
+    seen: dict[str, list[Mapping[str, Any]]] = {}
+    for p in s.stack.alarms.values():
+        if isinstance(p, dict) and isinstance(p.get("AlarmName"), str):
+            seen.setdefault(p["AlarmName"], []).append(p)
+    for alarm in store_alarms(s.placed, s.store, aurora=s.type == CLUSTER, prefix=topic_prefix(s)):
+        found = seen.get(alarm.name, [])
+        if len(found) > 1:
+            return fail(f"{len(found)} alarms are called {alarm.name}, and nobody knows which one is made")
+        if changed := changes(alarm, _usual(found[0]) if found else None):
             return fail(f"not as declared: {', '.join(changed)}")
-        if found and heard(s.stack, found) is not True:
+        if heard(s.stack, found[0]) is not True:
             return fail(f"no topic of the stack hears {alarm.name}")
+        silent = found[0].get("InsufficientDataActions", [])
+        if isinstance(alarm, LagAlarm) and not all_own(TOPIC)(s, silent):
+            return fail(f"no topic of the stack hears when {alarm.name} sees nothing")
     return PASS
 
 
-def admitted(s: StoreSubject) -> Verdict:
-    """Exactly the declared port, and only from security groups of the same stack."""
-    port = getattr(s.store, "port", None)
-    if port is None:
-        return EXEMPT
-    listens = s.get("Port", default=0) if s.type != BROKER else port
-    if not alike(listens, port):
-        return fail(f"it listens on {listens}, declared is {port}")
-    groups = s.get(*GROUPS_OF[s.type], default=[])
-    if isinstance(groups, Unknown):
-        return unknown(f"its security groups cannot be read: {groups.reason}")
-    ids = {g.logical_id for g in groups if isinstance(g, Reference)}
-    if not ids or len(ids) < len(groups) or not all(s.stack.is_a(g, GROUP) for g in groups):
-        return fail("it has no security group of the stack, or one from elsewhere")
-    for rule in ingress(s.stack, ids):
-        source = rule.get("SourceSecurityGroupId")
-        if not s.stack.is_a(source, GROUP):
-            return fail(f"it admits {rule.get('CidrIp') or rule.get('CidrIpv6') or source}, not a group of the stack")
-        seen = (rule.get("IpProtocol"), rule.get("FromPort"), rule.get("ToPort"))
-        if not alike(list(seen), ["tcp", port, port]):
-            return fail(f"it admits {seen[0]} {seen[1]}-{seen[2]}, declared is tcp {port}")
-    return PASS
-
-
-def ingress(stack: StackSeen, groups: set[str]) -> Iterator[Mapping[str, Any]]:
-    """Every rule that lets something into these security groups, wherever it is written."""
-    for logical_id in groups:
-        rules = dig(stack, stack.template["Resources"][logical_id], "Properties", "SecurityGroupIngress", default=[])
-        yield from (r if isinstance(r, dict) else {"CidrIp": "something undecided"} for r in _list(rules))
-    for _, resource in stack.resources("AWS::EC2::SecurityGroupIngress"):
-        rule = stack.resolver.value(resource.get("Properties", {}))
-        target = rule.get("GroupId") if isinstance(rule, dict) else None
-        if isinstance(target, Reference) and target.logical_id in groups:
-            yield rule
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def no_ranges(stack: StackSeen, logical_id: str) -> Verdict:
-    """Whether a security group, of a store or of anything else, admits addresses instead of groups."""
-    ranges = [str(r.get("CidrIp") or r.get("CidrIpv6")) for r in ingress(stack, {logical_id}) if not _by_group(r)]
-    return fail(f"it admits {', '.join(ranges)}") if ranges else PASS
-
-
-def _by_group(rule: Mapping[str, Any]) -> bool:
-    return isinstance(rule.get("SourceSecurityGroupId"), Reference)
+def _usual(alarm: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without what CloudWatch takes anyway: as many points as periods."""
+    points = alarm.get("DatapointsToAlarm")
+    if points is None or not alike(points, alarm.get("EvaluationPeriods")):
+        return alarm
+    return {k: v for k, v in alarm.items() if k != "DatapointsToAlarm"}
 
 
 def access_list(s: StoreSubject) -> Verdict:
@@ -497,12 +269,18 @@ def access_list(s: StoreSubject) -> Verdict:
         for u in users
         if isinstance(u, Reference)
     ]
-    if len(seen) < len(users) or not seen:
+    if len(seen) < len(users) or not seen or not all(isinstance(u, dict) for u in seen):
         return fail("it has users that are not in the stack, or none")
     for user in seen:
         name, access = user.get("UserName"), str(user.get("AccessString"))
+        if user.keys() & {"NoPasswordRequired", "Passwords"}:
+            return fail(f"{name} has a password, or needs none")
         if name == "default":
-            if access.split()[:1] != ["off"] or "+" in access:
+            if "off" not in access.split() or not set(access.split()) <= {
+                *NOBODY.split(),
+                "resetkeys",
+                "resetchannels",
+            }:
                 return fail("the default user can log in")
         elif access != s.store.access:
             return fail(f"{name} may do {access!r}, declared is {s.store.access!r}")
@@ -555,51 +333,9 @@ def _settings(configs: Any) -> Any:
 
 
 def _say(value: Any) -> str:
+    if isinstance(value, Unknown):
+        return value.reason
     return json.dumps(value, default=str, sort_keys=True) if not isinstance(value, str) else value
-
-
-def expiry(s: StoreSubject) -> Verdict:
-    """What the bucket does with old objects is what is declared, and nothing else is deleted."""
-    if not isinstance(s.store, Bucket):
-        return EXEMPT
-    rules = s.get("LifecycleConfiguration", "Rules", default=[])
-    if isinstance(rules, Unknown):
-        return unknown(f"its lifecycle cannot be read: {rules.reason}")
-    problems = []
-    declared = {p.folder: p for p in s.store.prefixes}
-    seen: dict[str, tuple[dict[str, int], int | None]] = {}
-    for rule in rules:
-        folder, (tiers, end) = str(rule.get("Prefix", "")), seen.setdefault(str(rule.get("Prefix", "")), ({}, None))
-        if rule.get("Status") != "Enabled":
-            problems.append(f"a rule for {folder or 'everything'} is switched off")
-            continue
-        tiers |= {str(t.get("StorageClass")): int(t.get("TransitionInDays", 0)) for t in rule.get("Transitions", [])}
-        seen[folder] = (tiers, rule.get("ExpirationInDays", end))
-    for folder, prefix in declared.items():
-        want = ({k: v.days for k, v in prefix.tiers.items()}, prefix.expire.days if prefix.expire else None)
-        if not alike(list(seen.pop(folder, ({}, None))), list(want)):
-            problems.append(f"{folder} is not treated as declared")
-    problems += [
-        f"{folder or 'everything'} is moved or deleted, which is not declared"
-        for folder, w in seen.items()
-        if w != ({}, None)
-    ]
-    return fail("; ".join(problems)) if problems else PASS
-
-
-def locked(s: StoreSubject) -> Verdict:
-    if not isinstance(s.store, Bucket) or s.store.locked is None or Guard.RETAIN not in s.required:
-        return EXEMPT
-    days = s.store.locked.days
-    retention = "ObjectLockConfiguration.Rule.DefaultRetention"
-    return met(
-        s,
-        [
-            Need("objects can be deleted: Object Lock is off", "ObjectLockEnabled", on),
-            Need(f"objects can be deleted before {days} days", f"{retention}.Days", at_least(days), 0),
-            Need("the lock has no mode", f"{retention}.Mode", exactly("GOVERNANCE", "COMPLIANCE")),
-        ],
-    )
 
 
 SECRET_KEY = {
@@ -613,28 +349,14 @@ def credentials(s: StoreSubject) -> Verdict:
     """Nobody ever typed the password, and it changes by itself."""
     if not isinstance(s.store, Database | Documents):
         return EXEMPT
-    if "MasterUserPassword" in s.resource.get("Properties", {}):
-        return _rotated(s)
     return met(
         s,
         [
+            Need("its password is given to it, so it stands somewhere else, too", "MasterUserPassword", exactly(None)),
             Need("its password is not managed", "ManageMasterUserPassword", on, False),
             Need("its secret is not under the stack's key", SECRET_KEY[s.type], own_key),
         ],
     )
-
-
-def _rotated(s: StoreSubject) -> Verdict:
-    password = s.resource["Properties"]["MasterUserPassword"]
-    secrets = {i for i in mentioned(password) if s.stack.is_a(Reference(i), "AWS::SecretsManager::Secret")}
-    if "resolve:secretsmanager" not in json.dumps(password) or not secrets:
-        return fail("its password does not come from a secret of the stack")
-    for _, rotation in s.stack.resources("AWS::SecretsManager::RotationSchedule"):
-        secret = dig(s.stack, rotation, "Properties", "SecretId")
-        attached = isinstance(secret, Reference) and mentioned(s.stack.template["Resources"][secret.logical_id])
-        if isinstance(secret, Reference) and (secret.logical_id in secrets or secrets & (attached or set())):
-            return PASS
-    return fail("its password is never changed: no rotation for its secret")
 
 
 def tagged(s: StoreSubject) -> Verdict:
@@ -642,92 +364,93 @@ def tagged(s: StoreSubject) -> Verdict:
     tags = s.get("Tags", default=[])
     if isinstance(tags, Unknown):
         return unknown(f"tags cannot be read: {tags.reason}")
-    pairs = tags.items() if isinstance(tags, dict) else ((t.get("Key"), t.get("Value")) for t in tags)
+    listed = tags if isinstance(tags, list) else []
+    pairs = tags.items() if isinstance(tags, dict) else ((t.get("Key"), t.get("Value")) for t in listed if _is(t))
     seen = {str(k): v for k, v in pairs}
     wrong = sorted(n for n in REQUIRED_TAGS if seen.get(n) != want[n])
     return fail(f"tags missing or wrong: {', '.join(wrong)}") if wrong else PASS
 
 
+def _is(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def pools_of(s: StoreSubject) -> list[str]:
+    """Whatever stands, or may stand, before a database."""
+    kind = "AWS::RDS::DBProxyTargetGroup"
+    return [i for i, r in s.stack.possible(kind) if s.logical_id in mentioned(r.get("Properties", {}))]
+
+
 def pooled(s: StoreSubject) -> Verdict:
-    """The declared pool stands before the database, over TLS, with the declared figures."""
+    """The declared pool stands before the database, over TLS, with the declared figures, and no other."""
     pool = s.store.pool if isinstance(s.store, Database) else None
     if pool is None:
         return EXEMPT
-    targets = [
-        (i, r)
-        for i, r in s.stack.resources("AWS::RDS::DBProxyTargetGroup")
-        if s.logical_id in mentioned(r.get("Properties", {}))
-    ]
-    if not targets:
-        return fail("no pool stands before it")
-    percent = {
-        name: 100 * n // pool.max_connections for name, n in (("Max", pool.max_open), ("MaxIdle", pool.max_idle))
-    }
-    figures = "ConnectionPoolConfigurationInfo"
+    targets = pools_of(s)
+    if len(targets) != 1:
+        return fail(f"{len(targets) or 'no'} pools stand before it, declared is one")
+    of = "DBClusterIdentifiers" if s.type == CLUSTER else "DBInstanceIdentifiers"
+    figures, proxy = "ConnectionPoolConfigurationInfo", "@DBProxyName"
     wanted = [
+        Need("the pool is another database's", of, exactly([Reference(s.logical_id)])),
         Need(
             f"open connections are not {pool.max_open} of {pool.max_connections}",
             f"{figures}.MaxConnectionsPercent",
-            exactly(percent["Max"]),
+            exactly(pool_percent(pool.max_open, pool)),
         ),
         Need(
             f"idle connections are not {pool.max_idle}",
             f"{figures}.MaxIdleConnectionsPercent",
-            exactly(percent["MaxIdle"]),
+            exactly(pool_percent(pool.max_idle, pool)),
         ),
-        Need("the pool takes connections without TLS", "@DBProxyName.RequireTLS", on, False),
-        Need("the pool takes passwords", "@DBProxyName.Auth", _iam_only),
+        Need("the pool takes connections without TLS", f"{proxy}.RequireTLS", on, False),
+        Need("the pool takes passwords", f"{proxy}.DefaultAuthScheme", exactly("IAM_AUTH")),
+        Need("the pool takes passwords", f"{proxy}.Auth", exactly(None)),
+        Need("the pool writes statements to its log", f"{proxy}.DebugLogging", exactly(False), False),
+        Need("the pool wears no groups of the stack", f"{proxy}.VpcSecurityGroupIds", all_own(GROUP)),
+        Need("the pool stands in no subnets of the stack", f"{proxy}.VpcSubnetIds", all_own(SUBNET)),
+        Need(
+            "clients of the pool are cut off at another age",
+            f"{proxy}.IdleClientTimeout",
+            exactly(pool.max_lifetime.total_seconds()),
+        ),
     ]
-    return met(StoreSubject(s.placed, s.store, s.required, s.stack, targets[0][0]), wanted)
+    return worst([met(s.part(targets[0]), wanted), _settings_of(s, pool)])
 
 
-def _iam_only(_: StoreSubject, value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(a, dict) and a.get("IAMAuth") == "REQUIRED" for a in value)
-    )
+def _settings_of(s: StoreSubject, pool: Pool) -> Verdict:
+    return _parameters(s, {f"/{s.name}/pool/{setting}": value for setting, value in pool.settings.items()})
 
 
-def upkept(s: StoreSubject) -> Verdict:
-    """The jobs of a database: its schema is applied at every deploy, and its partitions are kept every day."""
-    if not isinstance(s.store, Database):
-        return EXEMPT
-    problems = []
-    triggers = [r for _, r in s.stack.resources("Custom::Trigger")]
-    if not triggers:
-        problems.append("nothing applies its schema at a deploy")
-    wanted = [DRIFT_SCHEDULE, *([s.store.upkeep.schedule] if s.store.upkeep else [])]
-    schedules = [
-        s.stack.resolver.value(r.get("Properties", {})) for _, r in s.stack.resources("AWS::Scheduler::Schedule")
-    ]
-    for expression in wanted:
-        own = [p for p in schedules if isinstance(p, dict) and p.get("ScheduleExpression") == expression]
-        if not own:
-            problems.append(f"no job runs at {expression}")
-        for p in own:
-            if p.get("State", "ENABLED") != "ENABLED":
-                problems.append(f"the job at {expression} is switched off")
-            if not isinstance(dig(s.stack, p, "Target", "DeadLetterConfig", "Arn"), Reference):
-                problems.append(f"the job at {expression} is lost when it fails: no queue")
-    return fail("; ".join(problems)) if problems else PASS
+def _parameters(s: StoreSubject, wanted: Mapping[str, str]) -> Verdict:
+    """Whether each parameter is there once, with the declared value."""
+    seen: dict[str, list[Any]] = {}
+    for _, r in s.stack.possible("AWS::SSM::Parameter"):
+        value = dig(s.stack, r, "Properties", "Value")
+        seen.setdefault(str(dig(s.stack, r, "Properties", "Name")), []).append(value)
+    wrong = [f"{name} is not {value}" for name, value in wanted.items() if not alike(seen.get(name), [value])]
+    return fail("; ".join(wrong)) if wrong else PASS
 
 
 def registered(s: StoreSubject) -> Verdict:
     """Every declared service can be found, with its configuration, and no other."""
     if not isinstance(s.store, Registry):
         return EXEMPT
-    declared = {service.name for service in s.store.services}
-    seen = {str(dig(s.stack, r, "Properties", "Name")) for _, r in s.stack.resources("AWS::ServiceDiscovery::Service")}
-    wrong = [f"{name} is missing" for name in sorted(declared - seen)] + [
-        f"{name} is declared nowhere" for name in sorted(seen - declared)
-    ]
-    values = {
-        str(dig(s.stack, r, "Properties", "Name")): dig(s.stack, r, "Properties", "Value")
-        for _, r in s.stack.resources("AWS::SSM::Parameter")
-    }
-    for service in s.store.services:
-        wrong += [
-            f"{name} is not {v}" for name, v in s.store.parameters(service).items() if not alike(values.get(name), v)
+    services = {service.name: service for service in s.store.services}
+    seen: dict[str, str] = {}
+    verdicts = [met(s, [Need("its names are known in another network", "Vpc", own(VPC))])]
+    for logical_id, r in s.stack.possible("AWS::ServiceDiscovery::Service"):
+        name = str(dig(s.stack, r, "Properties", "Name"))
+        if name not in services or name in seen:
+            verdicts.append(fail(f"{name} is declared nowhere, or twice"))
+        seen[name] = logical_id
+    for name, service in services.items():
+        if name not in seen:
+            verdicts.append(fail(f"{name} is missing"))
+            continue
+        wanted = [
+            Need(f"{name} is in another namespace", "NamespaceId", exactly(Reference(s.logical_id))),
+            Need(f"{name} is found in another way, or believed for too long", "DnsConfig", exactly(DNS)),
         ]
-    return fail("; ".join(wrong)) if wrong else PASS
+        verdicts += [met(s.part(seen[name]), wanted), _parameters(s, s.store.parameters(service))]
+    return worst(verdicts)

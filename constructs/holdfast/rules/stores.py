@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from holdfast.model import Guard
+from holdfast.rules import store_backups as backups
+from holdfast.rules import store_buckets as buckets
 from holdfast.rules import store_checks as checks
+from holdfast.rules import store_jobs as jobs
+from holdfast.rules import store_network as network
 from holdfast.rules.base import Rule, Severity
-from holdfast.rules.store_checks import (
+from holdfast.rules.store_subject import (
     BROKER,
     BUCKET,
     CACHE,
     CLUSTER,
     DOCUMENTS,
+    DOCUMENTS_INSTANCE,
     INSTANCE,
     Need,
     exactly,
@@ -19,6 +24,7 @@ from holdfast.rules.store_checks import (
     off,
     on,
     own_key,
+    some,
 )
 
 ABSENT = Rule(
@@ -42,6 +48,46 @@ RANGES = Rule(
     fix="Name a security group of {stack} as the source, as Network.allow does.",
     severity=Severity.HIGH,
     controls=("SecurityHub EC2.18", "SecurityHub EC2.19"),
+)
+SETTINGS = Rule(
+    id="HF504",
+    title="Nothing is set that nobody declared",
+    why="A replica, a second login, a copy to another account: each is one property that no check knows by name, and that "
+    "follows from no declaration.",
+    fix="Remove the settings from {stack}; where they are meant, the construct sets them and rules/store_shapes.py lists them.",
+    severity=Severity.HIGH,
+)
+WAYS = Rule(
+    id="HF505",
+    title="Nothing opens a way around the stores",
+    why="A gateway, a peering, a function's public address or a resource policy on a secret reaches the data past everything "
+    "that guards it.",
+    fix="Remove it from {stack}; the constructs make nothing of the kind.",
+    severity=Severity.CRITICAL,
+)
+NETWORK = Rule(
+    id="HF506",
+    title="The network of the stores is closed and watched",
+    why="Data leaves by the way that nobody looked at: an open group, a subnet with public addresses, traffic that no log has.",
+    fix="Restore the network of {stack}; the construct makes its flow log, its end points and groups that allow nothing more.",
+    severity=Severity.HIGH,
+    controls=("SecurityHub EC2.2", "SecurityHub EC2.6", "SecurityHub EC2.15", "PCI 1.4.4"),
+)
+ROLES = Rule(
+    id="HF507",
+    title="Roles beside the stores belong to a service, and delete nothing",
+    why="Whoever can take a role, or change a function that has it, can do all that its policies allow.",
+    fix="Restore the roles and policies of {stack}; each allows what its one job needs.",
+    severity=Severity.HIGH,
+    controls=("SecurityHub IAM.1", "SecurityHub IAM.21", "NIST AC-6"),
+)
+USED = Rule(
+    id="HF508",
+    title="Applications may use the stores as declared, and nothing else",
+    why="The policy is attached to every service of a system: one action or one path more in it is given to all of them.",
+    fix="Restore the policy of {stack} for applications; holdfast.applications derives it from the declared stores.",
+    severity=Severity.HIGH,
+    controls=("SecurityHub IAM.21", "NIST AC-6"),
 )
 PROTECTED = Rule(
     id="HF510",
@@ -67,7 +113,7 @@ RETAINED = Rule(
     fix="Restore DeletionPolicy and UpdateReplacePolicy: Retain on {table}; the construct sets both.",
     severity=Severity.CRITICAL,
     waivable=False,
-    check=checks.retained,
+    check=backups.retained,
 )
 RECOVERABLE = Rule(
     id="HF512",
@@ -76,7 +122,7 @@ RECOVERABLE = Rule(
     fix="Restore BackupRetentionPeriod (databases) or versioning (buckets) of {table} as declared.",
     severity=Severity.HIGH,
     controls=("SecurityHub RDS.11", "SecurityHub DocumentDB.2", "SecurityHub S3.14", "NIST CP-9", "PCI 10.3.3"),
-    check=checks.recoverable,
+    check=backups.recoverable,
 )
 BACKED_UP = Rule(
     id="HF513",
@@ -86,8 +132,9 @@ BACKED_UP = Rule(
     fix="Restore the backup plan, its selection and the locked vault for {table} in {stack}; the construct makes all three.",
     severity=Severity.HIGH,
     controls=("SecurityHub RDS.26", "SecurityHub Backup.1", "NIST CP-9", "PCI 10.3.3", "HIPAA 164.308(a)(7)(ii)(A)"),
-    check=checks.backed_up,
+    check=backups.backed_up,
 )
+INSIGHTS = Need("statements that are watched are not under the stack's key", "PerformanceInsightsKMSKeyId", own_key)
 OWN_KEY = Rule(
     id="HF514",
     title="Personal data is encrypted with the stack's key",
@@ -107,6 +154,7 @@ OWN_KEY = Rule(
             INSTANCE: (
                 Need("storage is not encrypted", "StorageEncrypted", on, False),
                 Need("storage is not under the stack's key", "KmsKeyId", own_key),
+                INSIGHTS,
             ),
             CLUSTER: (
                 Need("storage is not encrypted", "StorageEncrypted", on, False),
@@ -127,8 +175,9 @@ OWN_KEY = Rule(
                     own_key,
                 ),
             ),
-            BUCKET: (Need("objects are not under the stack's key", "BucketEncryption", checks.bucket_key),),
+            BUCKET: (Need("objects are not under the stack's key", "BucketEncryption", buckets.bucket_key),),
         },
+        members={INSTANCE: (INSIGHTS,)},
         guard=Guard.CUSTOMER_KEY,
     ),
     waivable=False,
@@ -148,6 +197,7 @@ ON_THE_WAY = Rule(
     ),
     check=checks.encrypted_on_the_way,
 )
+CLOSED = Need("it has a public address", "PubliclyAccessible", exactly(False))
 PRIVATE = Rule(
     id="HF516",
     title="Stores are not public",
@@ -157,7 +207,7 @@ PRIVATE = Rule(
     controls=("SecurityHub RDS.2", "SecurityHub S3.8", "SecurityHub MSK.4", "PCI 1.4.4"),
     check=needs(
         {
-            INSTANCE: (Need("it has a public address", "PubliclyAccessible", exactly(False)),),
+            INSTANCE: (CLOSED,),
             BROKER: (
                 Need(
                     "it has public addresses",
@@ -165,11 +215,9 @@ PRIVATE = Rule(
                     exactly(None, "DISABLED"),
                 ),
             ),
-            BUCKET: tuple(
-                Need(f"{name} is off", f"PublicAccessBlockConfiguration.{name}", on, False)
-                for name in ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
-            ),
-        }
+            BUCKET: buckets.CLOSED,
+        },
+        members={INSTANCE: (CLOSED,)},
     ),
     waivable=False,
 )
@@ -187,6 +235,8 @@ WHO = Rule(
             BROKER: (
                 Need("IAM authentication is off", "ClientAuthentication.Sasl.Iam.Enabled", on, False),
                 Need("anybody may connect", "ClientAuthentication.Unauthenticated.Enabled", off),
+                Need("passwords are taken", "ClientAuthentication.Sasl.Scram.Enabled", off),
+                Need("certificates are taken", "ClientAuthentication.Tls.Enabled", off),
             ),
         }
     ),
@@ -213,8 +263,10 @@ LOGGED = Rule(
             CLUSTER: (Need("the postgresql log is not exported", "EnableCloudwatchLogsExports", names("postgresql")),),
             DOCUMENTS: (Need("the audit log is not exported", "EnableCloudwatchLogsExports", names("audit")),),
             BROKER: (Need("broker logs are off", "LoggingInfo.BrokerLogs.CloudWatchLogs.Enabled", on, False),),
-            CACHE: (Need("the slow log goes nowhere", "LogDeliveryConfigurations", checks.some),),
-            BUCKET: (Need("access is not logged", "LoggingConfiguration.DestinationBucketName", checks.own_bucket),),
+            CACHE: (Need("the slow log goes nowhere", "LogDeliveryConfigurations", some),),
+            BUCKET: (
+                Need("access is not logged", "LoggingConfiguration.DestinationBucketName", buckets.another_bucket),
+            ),
         }
     ),
 )
@@ -224,8 +276,9 @@ ADMITTED = Rule(
     why="Every further port and every further source is a way in that nobody watches.",
     fix="Restore the one ingress rule of {table}; Network.allow makes it.",
     severity=Severity.HIGH,
-    check=checks.admitted,
+    check=network.admitted,
 )
+FIXES = Need("minor versions are not taken", "AutoMinorVersionUpgrade", on, True)
 CURRENT = Rule(
     id="HF521",
     title="Engines take security fixes, and snapshots keep their tags",
@@ -242,12 +295,13 @@ CURRENT = Rule(
     check=needs(
         {
             INSTANCE: (
-                Need("minor versions are not taken", "AutoMinorVersionUpgrade", on, True),
+                FIXES,
                 Need("snapshots lose their tags", "CopyTagsToSnapshot", on, False),
             ),
             CLUSTER: (Need("snapshots lose their tags", "CopyTagsToSnapshot", on, False),),
-            CACHE: (Need("minor versions are not taken", "AutoMinorVersionUpgrade", on, True),),
-        }
+            CACHE: (FIXES,),
+        },
+        members={INSTANCE: (FIXES,), DOCUMENTS_INSTANCE: (FIXES,)},
     ),
 )
 CREDENTIALS = Rule(
@@ -281,7 +335,7 @@ KEPT_UP = Rule(
     why="Without its jobs a database lacks next month's partition, keeps what it must delete, and drifts from its declaration.",
     fix="Restore the trigger and the schedules of {table} in {stack}; the construct makes them.",
     severity=Severity.HIGH,
-    check=checks.upkept,
+    check=jobs.upkept,
 )
 POOLED = Rule(
     id="HF526",
@@ -291,6 +345,33 @@ POOLED = Rule(
     severity=Severity.MEDIUM,
     controls=("SecurityHub RDS.43",),
     check=checks.pooled,
+)
+CONFIGURED = Rule(
+    id="HF527",
+    title="Engines run with the declared settings",
+    why="One parameter decides whether personal values are logged, topics appear by being named, or alarms see anything.",
+    fix="Restore the engine, its version and its parameters of {table}; holdfast.store_settings has what is declared.",
+    severity=Severity.HIGH,
+    controls=("SecurityHub RDS.6", "PCI 2.2.1", "PCI 6.3.3"),
+    check=checks.configured,
+)
+PLACED = Rule(
+    id="HF528",
+    title="Stores stand in the isolated subnets of their stack",
+    why="A store in somebody else's subnets has their routes and their neighbours, and in one zone it fails with that zone.",
+    fix="Restore the subnets of {table}: all those of the network of {stack}.",
+    severity=Severity.HIGH,
+    controls=("SecurityHub RDS.18", "SecurityHub ElastiCache.7"),
+    check=network.in_subnets,
+)
+LOGS_KEPT = Rule(
+    id="HF529",
+    title="Logs of stores are kept in the stack",
+    why="A log that goes elsewhere, or is gone after a day, answers no question about the day before.",
+    fix="Restore the log groups of {table}, and the bucket for access logs; the constructs make them before the store.",
+    severity=Severity.MEDIUM,
+    controls=("SecurityHub CloudWatch.16", "PCI 10.5.1"),
+    check=checks.logs_kept,
 )
 ACCESS = Rule(
     id="HF530",
@@ -334,7 +415,7 @@ EXPIRY = Rule(
     fix="Restore the lifecycle rules of {table}; they follow from its prefixes.",
     severity=Severity.HIGH,
     controls=("SecurityHub S3.13",),
-    check=checks.expiry,
+    check=buckets.expiry,
 )
 LOCKED = Rule(
     id="HF534",
@@ -343,7 +424,7 @@ LOCKED = Rule(
     fix="Restore Object Lock and its retention on {table}; it can be switched on for an existing bucket.",
     severity=Severity.CRITICAL,
     controls=("SecurityHub S3.15",),
-    check=checks.locked,
+    check=buckets.locked,
 )
 REGISTERED = Rule(
     id="HF535",
@@ -372,6 +453,9 @@ STORE_RULES: tuple[Rule, ...] = (
     WATCHED,
     KEPT_UP,
     POOLED,
+    CONFIGURED,
+    PLACED,
+    LOGS_KEPT,
     ACCESS,
     EVICTED,
     TOPICS,
@@ -379,4 +463,4 @@ STORE_RULES: tuple[Rule, ...] = (
     LOCKED,
     REGISTERED,
 )
-RULES = (ABSENT, UNDECLARED, RANGES, *STORE_RULES)
+RULES = (ABSENT, UNDECLARED, RANGES, SETTINGS, WAYS, NETWORK, ROLES, USED, *STORE_RULES)
