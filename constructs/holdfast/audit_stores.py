@@ -33,6 +33,7 @@ JUDGED: Mapping[str, frozenset[Aspect]] = {
     "HF522": frozenset({Aspect.OWN}),
     "HF523": frozenset({Aspect.TAGS}),
     "HF524": frozenset({Aspect.OWN, Aspect.ALARMS}),
+    "HF527": frozenset({Aspect.PARAMETERS, Aspect.NODES}),
     "HF530": frozenset({Aspect.USERS}),
     "HF531": frozenset({Aspect.PARAMETERS}),
     "HF532": frozenset({Aspect.TOPICS}),
@@ -44,6 +45,8 @@ ONLY_DEPLOYED: Mapping[str, str] = {
     "HF511": "no API shows DeletionPolicy and UpdateReplacePolicy",
     "HF525": "a deploy applies the schema; what became of it, `holdfast db check` says",
     "HF526": "a pool is no store: what goes past it is refused by security groups, which are judged",
+    "HF528": "subnets are not read: a store that moves to others is made anew, or by hand in several steps",
+    "HF529": "log groups are not read: whether logs are written at all is judged live",
     "HF535": "services register themselves while they run",
 }
 BY_HAND = "intended and deployed, not live: somebody changed it by hand"

@@ -81,6 +81,15 @@ TOPIC = Call(
     resource=BROKERS,
 )
 
+BROKER_SETTINGS = Call(
+    service="kafka",
+    operation="DescribeConfigurationRevision",
+    action="kafka:DescribeConfigurationRevision",
+    reads="settings of the brokers",
+    member="ServerProperties",
+    resource=BROKERS,
+)
+
 BUCKET = _bucket("GetBucketLocation", "GetBucketLocation", "the bucket")
 ENCRYPTION = _bucket(
     "GetBucketEncryption",
@@ -143,6 +152,7 @@ READ: tuple[Call, ...] = (
     BROKER_LIST,
     TOPIC_LIST,
     TOPIC,
+    BROKER_SETTINGS,
     BUCKET,
     ENCRYPTION,
     VERSIONS,

@@ -17,6 +17,7 @@ Resource = dict[str, Any]
 INSTANCE, CLUSTER, DOCUMENTS = "AWS::RDS::DBInstance", "AWS::RDS::DBCluster", "AWS::DocDB::DBCluster"
 DOCUMENT_NODE = "AWS::DocDB::DBInstance"
 CACHE, BROKER, BUCKET = "AWS::ElastiCache::ReplicationGroup", "AWS::MSK::Cluster", "AWS::S3::Bucket"
+SETTINGS = "AWS::MSK::Configuration"
 TOPIC, POLICY = "AWS::MSK::Topic", "AWS::S3::BucketPolicy"
 KEY, GROUP, ALARM, ALARM_TOPIC = (
     "AWS::KMS::Key",
@@ -210,7 +211,7 @@ def user(u: Answer) -> Resource:
 # Brokers
 
 
-def broker(c: Answer, own: Own) -> Resource:
+def broker(c: Answer, own: Own, settings: str | None) -> Resource:
     nodes = dict(c.get("BrokerNodeGroupInfo", {}))
     nodes["SecurityGroups"] = [own.group(g) for g in nodes.get("SecurityGroups", ())]
     encryption = dict(c.get("EncryptionInfo", {}))
@@ -225,6 +226,7 @@ def broker(c: Answer, own: Own) -> Resource:
             "BrokerNodeGroupInfo": nodes,
             "EncryptionInfo": encryption,
             "ClientAuthentication": c.get("ClientAuthentication"),
+            "ConfigurationInfo": {"Arn": {"Ref": settings}} if settings else None,
             "LoggingInfo": c.get("LoggingInfo"),
             "EnhancedMonitoring": c.get("EnhancedMonitoring"),
             "Tags": {k: v for k, v in c.get("Tags", {}).items() if not k.startswith("aws:")},

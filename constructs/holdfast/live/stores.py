@@ -46,6 +46,7 @@ OF_A_BUCKET = {
 }
 TAGGED = ("rds:db", "rds:cluster", "elasticache:replicationgroup", "kafka:cluster", "s3")
 AT_ONCE = 8
+NOBODY = "nobody"  # the group of a cache that has none, and so no users of its own
 
 
 def key(placed: Placed, store: Store) -> tuple[str, str, str]:
@@ -316,7 +317,7 @@ class _Stack:
         parameters = self._parameters(
             words.CACHE, calls.CACHE_PARAMETERS, [group] if group else [], set(CACHE_PARAMETERS), found
         )
-        users = [self._user_group(u, found) for u in g.get("UserGroupIds", ())]
+        users = [self._user_group(u, found) for u in g.get("UserGroupIds") or [NOBODY]]
         resource = words.cache(g, node, self._own, parameters, users)
         tags = self._reader.ask(calls.CACHE_TAGS, name, ResourceName=g["ARN"])
         if isinstance(tags, Unknown):
@@ -346,7 +347,8 @@ class _Stack:
         if c is None:
             return None
         arn = c["ClusterArn"]
-        found = _Found(arn, self._add(words.BROKER, arn, words.broker(c, self._own)))
+        found = _Found(arn, self._id(words.BROKER, arn))
+        self._add(words.BROKER, arn, words.broker(c, self._own, self._broker_settings(c, found)))
         topics = self._reader.ask_all(calls.TOPIC_LIST, name, ClusterArn=arn)
         if isinstance(topics, Unknown):
             found.unread[Aspect.TOPICS] = topics
@@ -366,6 +368,18 @@ class _Stack:
                 else:
                     self._add(words.TOPIC, str(t.get("TopicArn", t["TopicName"])), resource)
         return found
+
+    def _broker_settings(self, c: Mapping[str, Any], found: _Found) -> str | None:
+        software = c.get("CurrentBrokerSoftwareInfo", {})
+        if not (arn := software.get("ConfigurationArn")):
+            return None
+        answer = self._reader.ask(
+            calls.BROKER_SETTINGS, c["ClusterName"], Arn=arn, Revision=software.get("ConfigurationRevision", 1)
+        )
+        if isinstance(answer, Unknown):
+            found.unread[Aspect.PARAMETERS] = answer
+        text = answer["ServerProperties"].decode() if isinstance(answer, dict) else ""
+        return self._add(words.SETTINGS, arn, words.shaped(words.SETTINGS, {"ServerProperties": text}))
 
     def _bucket(self, name: str) -> _Found | Unknown | None:
         ask = self._reader.ask

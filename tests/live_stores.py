@@ -1,0 +1,107 @@
+"""The meeting system, deployed into the emulator and read; then read again from what was answered, changed at will."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, cast
+
+import pytest
+from conftest import Json
+from emulator import Aws, fresh_account
+from live_account import REGION, clean
+from meeting_synth import STACKS, synthesized
+
+from holdfast import Environment, Placed
+from holdfast.account import Account
+from holdfast.audit import Audit, audit
+from holdfast.iam import Call
+from holdfast.live.calls import AUDIT, IDENTITY
+from holdfast.live.failure import CallError, answered
+from holdfast.live.options import Options
+from holdfast.live.reader import read
+from holdfast.live.session import Api, apis
+from holdfast.local.client import Client
+from stacks import meeting
+
+PLACED = Placed(meeting.STACK, Environment.PROD)
+Change = Callable[[Json], None]
+
+
+class Door:
+    """A door to AWS that keeps every answer, or gives it again: changed, or refused."""
+
+    region, label, partition = REGION, "", "aws"
+
+    def __init__(self, answers: dict[tuple[Call, str], Any], api: Api | None = None) -> None:
+        self.answers, self._api = answers, api
+        self.changed: dict[str, Change] = {}
+        self.refused: dict[Call, str] = {}
+        self.asked: set[Call] = set()
+
+    def call(self, call: Call, **parameters: Any) -> Json:
+        self.asked.add(call)
+        if call in self.refused:
+            raise answered(call, 403, self.refused[call], "no")
+        found = self._answer(call, repr(sorted(parameters.items(), key=lambda p: p[0])), parameters)
+        if isinstance(found, CallError):
+            raise found
+        if change := self.changed.get(f"{call.service}:{call.operation}"):
+            change(found)
+        return cast(Json, found)
+
+    def _answer(self, call: Call, asked: str, parameters: Json) -> Any:
+        if (call, asked) not in self.answers and self._api:
+            try:
+                self.answers[call, asked] = self._api.call(call, **parameters)
+            except CallError as failure:
+                self.answers[call, asked] = failure
+        found = self.answers[call, asked]
+        return found if isinstance(found, CallError) else copy.deepcopy(found)
+
+    def pages(self, call: Call, **parameters: Any) -> Iterator[Json]:
+        yield self.call(call, **parameters)
+
+    def identity(self) -> str:
+        return str(self.call(IDENTITY)["Account"])
+
+    def read(self, placed: Placed = PLACED) -> Account:
+        return read(cast(Api, self), places=[placed])
+
+
+@cache
+def deployed(number: int = 0, **options: str) -> Aws:
+    """The meeting system in an account of its own; another number, another account."""
+    aws = fresh_account()
+    client = Client(endpoint=aws.endpoint, account=aws.account)
+    template = synthesized(**options)[f"{STACKS['prod']}.template.json"]
+    client.deploy(PLACED.name, client.with_code(template, PLACED.region), PLACED.region, protected=True)
+    return aws
+
+
+def open_door(aws: Aws) -> Api:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        clean(monkeypatch)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", aws.account)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
+        (api,) = apis(Options(regions=(REGION,), endpoint_url=aws.endpoint), AUDIT)
+        api.identity()  # the session takes its credentials from the environment when it is first used
+        return api
+
+
+@cache
+def _recorded(**options: str) -> dict[tuple[Call, str], Any]:
+    door = Door({}, open_door(deployed(**options)))
+    door.read()
+    return door.answers
+
+
+def door(**options: str) -> Door:
+    """What the emulator answered about a system that is as it was deployed."""
+    return Door(_recorded(**options or {"documents": "true"}))
+
+
+def look(*accounts: Account, placed: Placed = PLACED, **options: Any) -> Audit:
+    return audit([placed.stack], accounts, [placed.env], **{"now": datetime.now(UTC)} | options)
