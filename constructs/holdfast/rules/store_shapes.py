@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.intrinsics import Unknown
+from holdfast.intrinsics import ABSENT, Resolver, Unknown
 from holdfast.rules.base import PASS, Verdict, fail, unknown
 from holdfast.template import StackSeen
 
@@ -138,25 +138,25 @@ def foreign_types(stack: StackSeen, services: frozenset[str]) -> Iterator[str]:
 
 def as_made(stack: StackSeen, logical_id: str, kind: str) -> Verdict:
     """Whether a resource has no setting but those that its construct gives it."""
-    resource = stack.template["Resources"][logical_id]
-    found = stack.resolver.value(resource.get("Properties", {}))
     undecided: list[str] = []
-    extra = sorted(set(_extra(kind, found, "", undecided)))
+    properties = stack.template["Resources"][logical_id].get("Properties", {})
+    extra = sorted(set(_extra(stack.resolver, kind, properties, "", undecided)))
     if extra:
         return fail(f"it has settings that nobody declared: {', '.join(extra)}")
     return unknown(f"{undecided[0]} cannot be read") if undecided else PASS
 
 
-def _extra(kind: str, found: Any, path: str, undecided: list[str]) -> Iterator[str]:
+def _extra(resolver: Resolver, kind: str, raw: Any, path: str, undecided: list[str]) -> Iterator[str]:
+    found = resolver.value(raw) if isinstance(raw, dict) and len(raw) == 1 else raw
     if isinstance(found, list):
         for item in found:
-            yield from _extra(kind, item, path, undecided)
+            yield from _extra(resolver, kind, item, path, undecided)
     elif isinstance(found, Unknown):
         undecided.append(path.rstrip(".") or "what it is")
     elif isinstance(found, dict):
         for name, value in found.items():
             here = f"{path}{name}"
             if here in _WAYS[kind]:
-                yield from _extra(kind, value, f"{here}.", undecided)
-            elif here not in SHAPES[kind]:
+                yield from _extra(resolver, kind, value, f"{here}.", undecided)
+            elif here not in SHAPES[kind] and resolver.value(value) is not ABSENT:
                 yield here

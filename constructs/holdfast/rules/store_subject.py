@@ -145,10 +145,10 @@ def identified(stack: StackSeen, logical_id: str) -> str | Unknown:
     resource = stack.template["Resources"][logical_id]
     kind = str(resource["Type"])
     attribute = next((names[kind] for names in IDENTITY.values() if kind in names), "")
-    raw = stack.resolver.get(resource, "Properties", {})
-    if isinstance(raw, Unknown) or attribute not in resource.get("Properties", {}):
+    properties = resource.get("Properties")
+    if not isinstance(properties, dict) or attribute not in properties:
         return Unknown("CloudFormation chooses its name")
-    return without_account(stack, resource["Properties"][attribute])
+    return without_account(stack, properties[attribute])
 
 
 def without_account(stack: StackSeen, raw: Any) -> str | Unknown:
