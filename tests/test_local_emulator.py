@@ -334,7 +334,7 @@ def unknown(aws: Aws) -> Iterator[Json]:
 def test_any_other_resource_deploys_with_plausible_attributes(unknown: Json, aws: Aws) -> None:
     assert unknown["Name"] == "meeting"
     assert unknown["Host"] == "meeting.recorded.invalid"  # .invalid never resolves: nobody connects by mistake
-    assert unknown["Arn"] == f"arn:aws:rds:us-east-1:{aws.account}:dbproxy/{unknown['Proxy']}"
+    assert unknown["Arn"] == f"arn:aws:rds:us-east-1:{aws.account}:dbproxy:{unknown['Proxy']}"
     assert unknown["Proxy"].startswith("meeting-Proxy-")
     assert unknown["Answer"].startswith("meeting-Trigger-")
 
