@@ -25,6 +25,7 @@ from holdfast.live import store_calls
 from holdfast.live.calls import TAGS
 from holdfast.live.failure import answered
 from holdfast.live.reader import read
+from holdfast.live.store_words import Own, bucket_policy
 from holdfast.rules.base import Outcome
 from holdfast.rules.stores import STORE_RULES
 from holdfast.stores import Bucket, Registry
@@ -300,6 +301,20 @@ def test_the_lock_of_an_archive_is_judged_live() -> None:
     refused = door()
     refused.refused[store_calls.LOCK] = "AccessDenied"
     assert verdict(refused) == (Outcome.FAIL, "unknown")
+
+
+def test_a_policy_names_roles_of_the_stack_by_reference_and_others_by_their_arn() -> None:
+    own = Own({("AWS::IAM::Role", "emptier"): "Emptier"})
+    roles = ["arn:aws:iam::000000000000:role/emptier", "arn:aws:iam::000000000001:role/theirs"]
+    resources = ["arn:aws:s3:::files", "arn:aws:s3:::files/*", "arn:aws:s3:::filesystem/*"]
+    document = {"Statement": [{"Principal": {"AWS": roles}, "Resource": resources, "Condition": "000000000000"}]}
+    (written,) = bucket_policy("files", "Files", json.dumps(document), own, "000000000000")["Properties"][
+        "PolicyDocument"
+    ]["Statement"]
+    assert written["Principal"] == {"AWS": [{"Fn::GetAtt": ["Emptier", "Arn"]}, roles[1]]}
+    files = {"Fn::GetAtt": ["Files", "Arn"]}
+    assert written["Resource"] == [files, {"Fn::Join": ["", [files, "/*"]]}, resources[2]]
+    assert written["Condition"] == {"Ref": "AWS::AccountId"}
 
 
 def test_a_topic_whose_settings_cannot_be_understood_is_unknown() -> None:

@@ -23,7 +23,7 @@ JUDGED: Mapping[str, frozenset[Aspect]] = {
     "HF512": frozenset({Aspect.VERSIONS, Aspect.LIFECYCLE}),
     "HF513": frozenset({Aspect.OWN, Aspect.BACKUPS}),
     "HF514": frozenset({Aspect.OWN, Aspect.ENCRYPTION}),
-    "HF515": frozenset({Aspect.PARAMETERS, Aspect.POLICY}),
+    "HF515": frozenset({Aspect.OWN, Aspect.PARAMETERS, Aspect.POLICY}),
     "HF516": frozenset({Aspect.PUBLIC}),
     "HF517": frozenset(),
     "HF518": frozenset({Aspect.NODES}),
@@ -177,7 +177,11 @@ def around(places: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Fi
                 continue
             key = account.stores.keys.get(placed.id)
             if isinstance(key, ObservedKey):
-                for rule, check in (("HF008", protection.rotation), ("HF009", protection.open_policy)):
+                for rule, check in (
+                    ("HF007", protection.usable),
+                    ("HF008", protection.rotation),
+                    ("HF009", protection.open_policy),
+                ):
                     yield finding(BY_ID[rule], guarded(check, key), placed, None, key.where, Source.LIVE)
             groups = account.stores.groups.get(placed.id)
             if groups is not None and not isinstance(groups, Unknown):

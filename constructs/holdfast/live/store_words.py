@@ -323,24 +323,26 @@ def _rule(rule: Answer) -> dict[str, Any]:
     return {k: v for k, v in found.items() if v is not None}
 
 
-def bucket_policy(name: str, bucket: str, text: str, account: str) -> Resource:
-    """The policy with the bucket's ARN and the account's number as a template writes them."""
-    document = _written(json.loads(text), f"arn:aws:s3:::{name}", {"Fn::GetAtt": [bucket, "Arn"]}, account)
-    return shaped(POLICY, {"Bucket": {"Ref": bucket}, "PolicyDocument": document})
+def bucket_policy(name: str, bucket: str, text: str, own: Own, account: str) -> Resource:
+    """The policy with the bucket, the stack's roles and the account's number as a template writes them."""
+    arn, ref = f"arn:aws:s3:::{name}", {"Fn::GetAtt": [bucket, "Arn"]}
 
+    def written(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: written(v) for k, v in value.items()}
+        if isinstance(value, list):
+            return [written(v) for v in value]
+        if value == account:
+            return ACCOUNT
+        if not isinstance(value, str) or not value.startswith("arn:"):
+            return value
+        if value == arn:
+            return ref
+        if value.startswith(f"{arn}/"):
+            return {"Fn::Join": ["", [ref, value.removeprefix(arn)]]}
+        return own.arn(ROLE, value) if ":role/" in value else value
 
-def _written(value: Any, arn: str, ref: Any, account: str) -> Any:
-    if isinstance(value, dict):
-        return {k: _written(v, arn, ref, account) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_written(v, arn, ref, account) for v in value]
-    if value == arn:
-        return ref
-    if value == account:
-        return ACCOUNT
-    if isinstance(value, str) and value.startswith(f"{arn}/"):
-        return {"Fn::Join": ["", [ref, value.removeprefix(arn)]]}
-    return value
+    return shaped(POLICY, {"Bucket": {"Ref": bucket}, "PolicyDocument": written(json.loads(text))})
 
 
 # What stands around them

@@ -397,7 +397,7 @@ class _Stack:
         self._add(words.BUCKET, name, words.bucket(name, by_name, self._own))
         if policy := by_name[calls.BUCKET_POLICY.operation].get("Policy"):
             try:
-                resource = words.bucket_policy(name, found.logical_id, policy, self._reader.account)
+                resource = words.bucket_policy(name, found.logical_id, policy, self._own, self._reader.account)
             except ValueError:
                 found.unread[Aspect.POLICY] = Unknown("the bucket policy cannot be understood")
             else:
