@@ -27,7 +27,7 @@ from holdfast.code import mentions
 from holdfast.gap import Commit
 from holdfast.intrinsics import Unknown
 from holdfast.model import Encryption, Usage
-from holdfast.observed import Source
+from holdfast.observed import ObservedKey, Source
 from holdfast.rules.base import Finding, Outcome
 from holdfast.template import StackSeen, observe
 from stacks import CATALOG
@@ -677,3 +677,81 @@ def test_a_declaration_is_dated_by_the_newest_of_the_facts_that_matter() -> None
     assert found.set_by("lifetime", "floor") is new
     assert found.set_by("lifetime") is old
     assert found.set_by("key") is None
+
+
+# What is there but cannot be used
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        ("INACCESSIBLE_ENCRYPTION_CREDENTIALS", Outcome.FAIL),
+        ("ARCHIVING", Outcome.FAIL),
+        ("ARCHIVED", Outcome.FAIL),
+        ("CREATING", Outcome.UNKNOWN),
+        ("UPDATING", Outcome.PASS),
+    ],
+)
+def test_a_table_that_nobody_can_read_is_not_live(status: str, outcome: Outcome) -> None:
+    assert one(look(with_table(few(), WEBHOOKS, status=status)), "HF601", WEBHOOKS).outcome is outcome
+
+
+@pytest.mark.parametrize("state", ["Disabled", "PendingDeletion"])
+def test_a_key_that_decrypts_nothing_protects_nothing(state: str) -> None:
+    seen = few()
+    assert isinstance(seen.tables, Mapping)
+    key_ = seen.tables[ANALYSIS].observed.encryption
+    assert isinstance(key_, ObservedKey)
+    broken = replace(key_, extras=frozenset({f"KeyState {state}"}))
+    found = look(with_table(seen, ANALYSIS, observed={"encryption": broken}))
+    assert failed(found) == {("HF007", ANALYSIS)}
+    assert state in one(found, "HF007", ANALYSIS).detail
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        ("UPDATE_ROLLBACK_FAILED", Outcome.FAIL),
+        ("ROLLBACK_COMPLETE", Outcome.FAIL),
+        ("DELETE_IN_PROGRESS", Outcome.FAIL),
+        ("UPDATE_IN_PROGRESS", Outcome.UNKNOWN),
+        ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", Outcome.PASS),
+        ("UPDATE_ROLLBACK_COMPLETE", Outcome.PASS),
+    ],
+)
+def test_a_stack_whose_last_change_did_not_end_well_vouches_for_nothing(status: str, outcome: Outcome) -> None:
+    seen = few()
+    assert isinstance(seen.stacks, Mapping)
+    name = "RCSubscription-prod-Storage"
+    found = look(replace(seen, stacks=dict(seen.stacks) | {name: replace(seen.stacks[name], status=status)}))
+    (stack,) = [f for f in found.findings if f.rule.id == "HF616" and f.stack == name]
+    assert stack.outcome is outcome
+    kept = one(found, "HF002", WEBHOOKS)
+    assert kept.outcome is (Outcome.PASS if outcome is Outcome.PASS else Outcome.UNKNOWN)
+    assert ("HF001", WEBHOOKS) not in failed(found)
+
+
+def test_a_stack_that_may_not_be_deployed_yet_is_unknown_where_stacks_cannot_be_read() -> None:
+    waiting = next(s for s in CATALOG if s.undeployed and s.tables)
+    env = waiting.undeployed[0]
+    (place,) = placements([waiting], [env])
+    empty = Account(id="000000000000", region=place.region, tables={}, stacks=Unknown("not allowed"))
+    found = audit([waiting], [empty], [env], now=NOW)
+    assert {f.outcome for f in found.findings if f.rule.id == "HF601"} == {Outcome.UNKNOWN}
+    assert failed(found) == set()
+
+
+def test_a_gap_is_dated_by_the_stack_of_its_own_region() -> None:
+    early, late = NOW - timedelta(days=100), NOW - timedelta(days=3)
+    accounts = []
+    for region, updated in (("us-east-1", early), ("us-west-2", late)):
+        seen = account(region, ("MessageSystemStack",))
+        assert isinstance(seen.stacks, Mapping)
+        stack = seen.stacks["MessageSystemStack"]
+        assert isinstance(stack.seen, StackSeen)
+        bare = replace(stack.seen, region="eu-west-1")  # in the wrong place, which the stack itself answers for
+        accounts.append(replace(seen, stacks={"MessageSystemStack": replace(stack, seen=bare, updated=updated)}))
+    stacks = [s for s in CATALOG if s.id == "MessageSystemStack"]
+    found = audit(stacks, accounts, list(Environment), now=NOW)
+    dated = {f.environment: f.gap.updated for f in found.findings if f.gap and f.table is None}
+    assert dated == {"prod": early, "test": late}

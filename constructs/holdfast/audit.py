@@ -109,6 +109,7 @@ def audit(
 ) -> Audit:
     """Every verdict about ``environments`` in ``accounts``; ``mentions`` are lines of code that name tables."""
     stacks, declared = tuple(stacks), declared or {}
+    accounts = [_settled(a) for a in accounts]
     regions = {a.region for a in accounts}
     every = [p for p in placements(stacks) if p.region in regions]
     wanted = tuple(environments)
@@ -121,7 +122,8 @@ def audit(
     by_name = {(s.placed.env, s.name): s for s in seen}
     findings = [f for s in seen for f in _table(s, by_name, now, declared)]
     findings += [f for p in places for f in _assumptions(p, stacks, accounts)]
-    rest = [_dated(f, accounts, now) for f in deployed if f.table is None or f.rule.id not in SAID_ELSEWHERE]
+    where = {(p.name, p.env.label): {p.region} for p in places}
+    rest = [_dated(f, accounts, where, now) for f in deployed if f.table is None or f.rule.id not in SAID_ELSEWHERE]
     findings += audit_stores.judged(places, rest, accounts, audit_stores.Moment(now=now, declared=declared))
     findings += audit_stores.around(places, accounts)
     findings += audit_stores.strangers(every, accounts)
@@ -167,13 +169,33 @@ def _templates(accounts: Sequence[Account]) -> Iterator[tuple[Account, StackSeen
                     yield account, stack.seen
 
 
+def _settled(account: Account) -> Account:
+    """``account`` without the templates of stacks whose last change goes on or went wrong: they are not what runs."""
+    if isinstance(account.stacks, Unknown):
+        return account
+    stacks = {
+        name: stack if _state(stack.status) is PASS else replace(stack, seen=Unknown(f"the stack is {stack.status}"))
+        for name, stack in account.stacks.items()
+    }
+    return replace(account, stacks=stacks)
+
+
+def _state(status: str) -> Verdict:
+    """What the state of a stack says of the template that CloudFormation holds."""
+    if status.endswith("_FAILED") or status in ("ROLLBACK_COMPLETE", "DELETE_IN_PROGRESS"):
+        return fail(f"the stack is {status}, so its template does not say what is there")
+    if status.endswith("_IN_PROGRESS") and "CLEANUP" not in status:
+        return unknown(f"the stack is {status}: look again when that is done")
+    return PASS
+
+
 def _stack(placed: Placed, accounts: Sequence[Account]) -> Finding:
     """Whether a stack is there at all; where it has tables, these say so."""
     stack = stack_of(placed.region, placed.name, accounts)
     if isinstance(stack, Unknown):
         verdict = unknown(f"stacks of {placed.region} could not be read: {stack.reason}")
     elif stack is not None:
-        verdict = PASS
+        verdict = _state(stack.status)
     elif placed.tables or placed.env in placed.stack.undeployed:
         verdict = EXEMPT
     else:
@@ -181,10 +203,13 @@ def _stack(placed: Placed, accounts: Sequence[Account]) -> Finding:
     return finding(live.UNDEPLOYED, verdict, placed, None, f"{placed.region}/{placed.name}", Source.DEPLOYED)
 
 
-def _dated(found: Finding, accounts: Sequence[Account], now: datetime) -> Finding:
+def _dated(
+    found: Finding, accounts: Sequence[Account], regions: Mapping[tuple[str, str | None], set[str]], now: datetime
+) -> Finding:
     """What the template of a stack lacks, with the time since the stack could have got it."""
-    stacks = (a.stacks.get(found.stack) for a in accounts if not isinstance(a.stacks, Unknown))
-    stack = next((s for s in stacks if s is not None), None)
+    there = regions.get((found.stack, found.environment), {a.region for a in accounts})
+    stacks = (stack_of(region, found.stack, accounts) for region in there)
+    stack = next((s for s in stacks if isinstance(s, StackLive)), None)
     if found.outcome is not Outcome.FAIL or stack is None:
         return found
     updated = stack.updated or stack.created
@@ -256,9 +281,11 @@ def _absent(s: _Seen) -> Verdict:
     if isinstance(s.live, Unknown):
         return unknown(f"tables of {s.placed.region} could not be read: {s.live.reason}")
     if isinstance(s.live, TableSeen):
-        return fail("it is being deleted") if s.live.status == "DELETING" else PASS
+        return _usable(s.live.status)
     if s.placed.env in s.placed.stack.undeployed and s.stack is None:
         return Verdict(Outcome.EXEMPT, f"{s.placed.name} is declared as not deployed in {s.placed.env.label} yet")
+    if s.placed.env in s.placed.stack.undeployed and isinstance(s.stack, Unknown):
+        return unknown(f"whether {s.placed.name} is deployed cannot be read: {s.stack.reason}")
     if isinstance(s.deployed, Unknown):
         return fail(f"it is not live; what is deployed cannot be read: {s.deployed.reason}")
     if s.deployed is not None:
@@ -266,6 +293,23 @@ def _absent(s: _Seen) -> Verdict:
     if s.stack is None:
         return fail(f"intended, never deployed: there is no stack {s.placed.name}")
     return fail(f"intended, never deployed: {s.placed.name} was last updated without it")
+
+
+def _usable(status: str | Unknown) -> Verdict:
+    """Whether a table that is listed can be read; one that is being updated can."""
+    match status:
+        case "DELETING":
+            return fail("it is being deleted")
+        case "INACCESSIBLE_ENCRYPTION_CREDENTIALS":
+            return fail("nobody can read it: DynamoDB may not use its key. After seven days it is archived")
+        case "ARCHIVING" | "ARCHIVED":
+            return fail(
+                f"nobody can read it: it is {status}, because DynamoDB could not use its key. Restore its backup"
+            )
+        case "CREATING":
+            return unknown("it is being made: look again when that is done")
+        case _:
+            return PASS
 
 
 def _merged(s: _Seen, rule: Rule, now: datetime, declared: Mapping[str, Declaration]) -> Finding:

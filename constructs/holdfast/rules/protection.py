@@ -14,6 +14,7 @@ from holdfast.observed import Observed, ObservedKey
 from holdfast.policy import RECOVERY_DAYS, REQUIRED_TAGS
 from holdfast.rules.base import EXEMPT, PASS, Rule, Severity, Subject, Verdict, fail, unknown
 
+STATE = "KeyState "  # what a live key that is not enabled has among its extras
 # Conditions that keep a statement with an open principal inside the account or organization.
 CONFINING = frozenset(
     {"aws:SourceAccount", "aws:PrincipalAccount", "aws:PrincipalOrgID", "kms:CallerAccount", "aws:SourceOwner"}
@@ -66,10 +67,16 @@ def customer_key(s: Subject) -> Verdict:
     match s.seen.encryption:
         case Unknown(reason=reason):
             return unknown(f"the key cannot be read: {reason}")
-        case ObservedKey():
-            return PASS
+        case ObservedKey() as key:
+            return usable(key)
         case other:
             return fail(f"personal data is encrypted with an {other.value} key, required is the stack's own")
+
+
+def usable(key: ObservedKey) -> Verdict:
+    """Whether a live key can decrypt: one that is disabled or about to be deleted takes its data with it."""
+    states = sorted(e.removeprefix(STATE) for e in key.extras if e.startswith(STATE))
+    return fail(f"the key is {states[0]}, so nobody can read what it encrypts, now or soon") if states else PASS
 
 
 def with_key(check: Callable[[ObservedKey, Subject], Verdict]) -> Callable[[Subject], Verdict]:
