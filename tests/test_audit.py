@@ -755,3 +755,20 @@ def test_a_gap_is_dated_by_the_stack_of_its_own_region() -> None:
     found = audit(stacks, accounts, list(Environment), now=NOW)
     dated = {f.environment: f.gap.updated for f in found.findings if f.gap and f.table is None}
     assert dated == {"prod": early, "test": late}
+
+
+@pytest.mark.parametrize(
+    ("place", "table", "rule", "outcome"),
+    [
+        (("999999999999", PROD), WEBHOOKS, "HF609", Outcome.EXEMPT),  # theirs, whatever it is called
+        (("000000000000", "eu-west-1"), WEBHOOKS, "HF609", Outcome.EXEMPT),
+        (("000000000000", "us-west-2"), "rc-subscription-test-webhook-subscriptions", "HF610", Outcome.FAIL),
+        (("000000000000", PROD), WEBHOOKS, "HF609", Outcome.PASS),
+        (("000000000000", PROD), "gone", "HF609", Outcome.FAIL),
+    ],
+)
+def test_an_arn_is_judged_where_it_points(place: tuple[str, str], table: str, rule: str, outcome: Outcome) -> None:
+    told = Mention(where="function f, variable V", kind="variable", table=table, place=place)
+    found = look(few(mentions=(told,)))
+    (only,) = [f for f in found.findings if "function f" in f.where]
+    assert (only.rule.id, only.outcome) == (rule, outcome)

@@ -68,6 +68,16 @@ def test_text_puts_what_is_wrong_with_a_table_together_worst_first_with_its_thre
     assert "\033[31mFAIL\033[0m" in printed(found, "text", colour=True)
 
 
+def test_what_an_account_holds_neither_steers_a_terminal_nor_forges_a_line(found: Audit) -> None:
+    forged = replace(found.findings[0], detail="x\x1b[2J\nFAIL  forged", outcome=Outcome.FAIL)
+    for shown in (
+        render("text", [forged], command="check", env="prod"),
+        printed(replace(found, findings=[forged]), "text"),
+    ):
+        assert "\x1b" not in shown
+        assert "\nFAIL  forged" not in shown
+
+
 def test_the_summary_counts_tables_gaps_and_severities(found: Audit) -> None:
     assert re.fullmatch(
         r"6 declared tables, 1 with a gap: 7 failed \(1 critical, 6 low\), 1 unknown, \d+ passed, \d+ exempt",

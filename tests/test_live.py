@@ -347,5 +347,23 @@ def test_an_event_source_names_the_table_of_its_stream() -> None:
     mapping = {"EventSourceArn": stream, "FunctionArn": "arn:aws:lambda:us-east-1:1:function:copy"}
     queue = {"EventSourceArn": "arn:aws:sqs:us-east-1:1:q", "FunctionArn": "arn:aws:lambda:us-east-1:1:function:f"}
     assert list(mentions.in_event_sources([mapping, queue])) == [
-        Mention(where="function copy, event source", kind="event source", table="orders")
+        Mention(where="function copy, event source", kind="event source", table="orders", place=("1", "us-east-1"))
     ]
+
+
+def test_no_value_leaves_a_function_but_that_of_a_variable_for_tables() -> None:
+    variables = {
+        "AIRTABLE_API_KEY": "patSECRET0123456789",
+        "TABLEAU_PASSWORD": "hunter2-secret",
+        "TABLE_TOKEN": "t0ken-value",
+        "TABLE_SECRET_NAME": "s3cr3t",
+        "STABLE_MODE": "true",
+        "USE_TABLE": "true",
+        "ESCAPED": "arn:aws:dynamodb:us-east-1:1:table/x\x1b[2J\nok",
+        "STALE_TABLE": "gone",
+        "ANYTHING": "orders",
+        "THEIRS": "arn:aws:dynamodb:eu-west-1:999999999999:table/theirs",
+    }
+    function = {"FunctionName": "f", "Environment": {"Variables": variables}}
+    found = {m.table: m.place for m in mentions.in_functions([function], {"orders"})}
+    assert found == {"gone": None, "orders": None, "theirs": ("999999999999", "eu-west-1")}

@@ -79,6 +79,7 @@ class Mention:
     where: str  # such as function orders-api, variable TABLE
     kind: str  # variable, event source, policy, code
     table: str
+    place: tuple[str, str] | None = None  # the account and region that an ARN names; a bare name names none
 
 
 class Aspect(Enum):

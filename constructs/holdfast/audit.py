@@ -122,14 +122,14 @@ def audit(
     by_name = {(s.placed.env, s.name): s for s in seen}
     findings = [f for s in seen for f in _table(s, by_name, now, declared)]
     findings += [f for p in places for f in _assumptions(p, stacks, accounts)]
-    where = {(p.name, p.env.label): {p.region} for p in places}
+    where: dict[tuple[str, str | None], set[str]] = {(p.name, p.env.label): {p.region} for p in places}
     rest = [_dated(f, accounts, where, now) for f in deployed if f.table is None or f.rule.id not in SAID_ELSEWHERE]
     findings += audit_stores.judged(places, rest, accounts, audit_stores.Moment(now=now, declared=declared))
     findings += audit_stores.around(places, accounts)
     findings += audit_stores.strangers(every, accounts)
     findings += [_stack(p, accounts) for p in places]
     findings += _strangers(every, accounts)
-    findings += _mentions(every, accounts, mentions)
+    findings += _mentions(every, accounts, mentions, stacks)
     findings += _twins(every, accounts) if len({p.env for p in places}) > 1 else []
     findings += _unreadable(accounts)
     at = {p.fill(t.name): declared[t.name].where for p in places for t in (*p.tables, *p.stores) if t.name in declared}
@@ -573,14 +573,20 @@ class _Names:
 
     live: frozenset[str]
     unread: str | None  # a region whose tables could not be listed
+    read: Mapping[tuple[str, str], frozenset[str] | Unknown]  # by account and region
+    placed: Mapping[tuple[str, str], Placed]  # every declared table, by region and name, wherever it was read
     declared: Mapping[str, tuple[Placed, Table]]
     elsewhere: Mapping[str, str]  # what a table would be called in an environment that has not got it
 
 
-def _mentions(every: Sequence[Placed], accounts: Sequence[Account], code: Sequence[Mention]) -> Iterator[Finding]:
+def _mentions(
+    every: Sequence[Placed], accounts: Sequence[Account], code: Sequence[Mention], stacks: Sequence[Stack]
+) -> Iterator[Finding]:
     names = _Names(
         live=frozenset(n for a in accounts if not isinstance(a.tables, Unknown) for n in a.tables),
         unread=next((a.region for a in accounts if isinstance(a.tables, Unknown)), None),
+        read={(a.id, a.region): a.tables if isinstance(a.tables, Unknown) else frozenset(a.tables) for a in accounts},
+        placed={(p.region, p.fill(t.name)): p for p in placements(stacks) for t in p.tables},
         declared={p.fill(t.name): (p, t) for p in reversed(every) for t in p.tables},
         elsewhere={
             Placed(p.stack, env).fill(
@@ -605,7 +611,7 @@ def _mentions(every: Sequence[Placed], accounts: Sequence[Account], code: Sequen
 def _mention(mention: Mention, env: Environment | None, names: _Names, account: Account | None) -> Finding:
     """``env`` is where the thing runs; code runs in all of them."""
     placed, _ = names.declared.get(mention.table, (None, None))
-    rule, verdict = _judge_mention(mention, env, names)
+    rule, verdict = _elsewhere(mention, env, names, account) or _judge_mention(mention, env, names)
     return Finding(
         rule=rule,
         outcome=verdict.outcome,
@@ -617,6 +623,29 @@ def _mention(mention: Mention, env: Environment | None, names: _Names, account: 
         where=f"{account.id}/{account.region}/{mention.where}" if account else mention.where,
         fix=rule.fix.format(table=mention.table) if verdict.outcome in (Outcome.FAIL, Outcome.UNKNOWN) else "",
     )
+
+
+def _elsewhere(
+    mention: Mention, env: Environment | None, names: _Names, account: Account | None
+) -> tuple[Rule, Verdict] | None:
+    """An ARN that points out of where its mention was found: a name says nothing about it."""
+    if account is None or mention.place in (None, (account.id, account.region)):
+        return None
+    assert mention.place
+    owner, region = mention.place
+    said = f"{mention.where} names {mention.table} of account {owner} in {region}"
+    placed = names.placed.get((region, mention.table))
+    if env and placed and placed.env is not env and owner in {a for a, _ in names.read}:
+        return live.ASTRAY, fail(f"{said}, which belongs to {placed.env.label}, but runs in {env.label}")
+    match names.read.get(mention.place):
+        case None:
+            return live.PHANTOM, Verdict(Outcome.EXEMPT, f"{said}, which was not read")
+        case Unknown(reason=reason):
+            return live.PHANTOM, unknown(f"{said}; tables there could not be listed: {reason}")
+        case there if mention.table in there:
+            return live.PHANTOM, PASS
+        case _:
+            return live.PHANTOM, fail(f"{said}, and there is no such table")
 
 
 def _judge_mention(mention: Mention, env: Environment | None, names: _Names) -> tuple[Rule, Verdict]:

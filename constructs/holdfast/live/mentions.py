@@ -9,8 +9,12 @@ from typing import Any
 
 from holdfast.account import Mention
 
-ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:([^:]*):([^:]*):table/([^/]+)")
+ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:([a-z0-9*?-]*):([0-9*?]*):table/([A-Za-z0-9_.*?-]{1,255})(?=/|$)")
 NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
+# Variables whose value is taken for a table although nobody knows it; those of secrets never are.
+VARIABLE = re.compile(r"(?:^|_)TABLES?(?:_?(?:NAME|ARN))?$", re.IGNORECASE)
+SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
+SWITCH = re.compile(r"true|false|yes|no|on|off|none|null|[0-9.]+", re.IGNORECASE)
 WILD = frozenset("*?")
 
 
@@ -18,11 +22,19 @@ def in_functions(functions: Iterable[Mapping[str, Any]], names: Collection[str])
     """Variables that hold an ARN or the name of a table, or call themselves a table. No other value leaves here."""
     for function in functions:
         for variable, value in function.get("Environment", {}).get("Variables", {}).items():
+            where = f"function {function['FunctionName']}, variable {variable}"
             arn = ARN.match(value)
-            named = value in names or ("TABLE" in variable.upper() and NAME.fullmatch(value))
-            if arn or named:
-                where = f"function {function['FunctionName']}, variable {variable}"
-                yield Mention(where=where, kind="variable", table=arn[3] if arn else value)
+            if arn and NAME.fullmatch(arn[3]):
+                yield Mention(where=where, kind="variable", table=arn[3], place=(arn[2], arn[1]))
+            elif value in names or _guessed(variable, value):
+                yield Mention(where=where, kind="variable", table=value)
+
+
+def _guessed(variable: str, value: str) -> bool:
+    """Whether a variable calls itself a table, and its value could be the name of one."""
+    if SECRET.search(variable) or SWITCH.fullmatch(value):
+        return False
+    return bool(VARIABLE.search(variable) and NAME.fullmatch(value))
 
 
 def in_event_sources(mappings: Iterable[Mapping[str, Any]]) -> Iterator[Mention]:
@@ -30,7 +42,9 @@ def in_event_sources(mappings: Iterable[Mapping[str, Any]]) -> Iterator[Mention]
         arn = ARN.match(mapping.get("EventSourceArn", ""))
         if arn:
             function = str(mapping.get("FunctionArn", "")).rpartition(":function:")[2]
-            yield Mention(where=f"function {function}, event source", kind="event source", table=arn[3])
+            yield Mention(
+                where=f"function {function}, event source", kind="event source", table=arn[3], place=(arn[2], arn[1])
+            )
 
 
 def in_policies(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from holdfast.audit import Row
 from holdfast.model import Guard
@@ -20,12 +22,22 @@ GUARDS = {
     Guard.TAGS: "tags",
     Guard.ALARMS: "alarms",
 }
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 COLOURS = {Outcome.FAIL: "31", Outcome.UNKNOWN: "33", Outcome.PASS: "32", Outcome.EXEMPT: "2"}
 
 
 def render(findings: Sequence[Finding], *, colour: bool) -> str:
-    ranked = sorted(findings, key=lambda f: (list(WORDS).index(f.outcome), ORDER[f.rule.severity]))
+    ranked = sorted(map(_plain, findings), key=lambda f: (list(WORDS).index(f.outcome), ORDER[f.rule.severity]))
     return "\n".join(line for f in ranked for line in _lines(f, colour))
+
+
+def _plain(f: Finding) -> Finding:
+    """``f`` without control characters: what an account holds must not steer a terminal, nor forge a line."""
+    words = [f.table, f.stack, f.where, f.detail, f.fix]
+    if not any(w and CONTROL.search(w) for w in words):
+        return f
+    table, stack, where, detail, fix = (CONTROL.sub("?", w) if w else w for w in words)
+    return replace(f, table=table, stack=stack or "", where=where or "", detail=detail or "", fix=fix or "")
 
 
 def _lines(f: Finding, colour: bool) -> list[str]:
@@ -62,7 +74,7 @@ def render_audit(findings: Sequence[Finding], rows: Sequence[Row], *, colour: bo
 def grouped(findings: Sequence[Finding]) -> list[tuple[tuple[str | None, str], list[Finding]]]:
     """Findings by environment and what they are about; the worst group first, and in it the worst finding."""
     groups: dict[tuple[str | None, str], list[Finding]] = {}
-    for f in sorted(findings, key=rank):
+    for f in sorted(map(_plain, findings), key=rank):
         groups.setdefault((f.environment, f.table or f.stack), []).append(f)
     return sorted(groups.items(), key=lambda g: (rank(g[1][0]), -len(g[1])))
 
