@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from accounts import NOW, account, with_table
 from declare import stack as declared_stack
 from declare import table as declared_table
 from emulator import Aws, fresh_account
+from faults import error, only, proxy
 
 from holdfast import Data, Environment, Placed, Transient, catalog, placements
 from holdfast.account import Account
@@ -25,7 +27,8 @@ from holdfast.live.apply import FIX, _make, apply
 from holdfast.live.failure import CallError, Kind
 from holdfast.live.options import Options
 from holdfast.live.reader import read_all
-from holdfast.model import Encryption, Stack
+from holdfast.model import Assumed, Durable, Encryption, Fact, Stack
+from holdfast.observed import Source
 from stacks import CATALOG
 
 WEBHOOKS = "rc-subscription-prod-webhook-subscriptions"
@@ -88,7 +91,7 @@ def test_nothing_is_planned_for_an_estate_that_is_as_intended() -> None:
 )
 def test_each_gap_is_one_call_that_can_be_pasted(name: str, observed: Json, command: str) -> None:
     found = planned(seen(name, **observed))
-    assert [c.command for c in found.changes] == [command]
+    assert [c.command() for c in found.changes] == [command]
     assert found.left == []
 
 
@@ -102,8 +105,9 @@ def test_missing_tags_are_added_and_present_ones_left_alone() -> None:
         {"Key": "Owner", "Value": "ringcentralSubscriptionService"},
         {"Key": "DataClass", "Value": "operational"},
     ]
-    words = shlex.split(change.command)
+    words = shlex.split(change.command(profile="my prod", endpoint_url="http://127.0.0.1:4566"))
     assert words[:5] == ["aws", "dynamodb", "tag-resource", "--resource-arn", change.arn]
+    assert words[-4:] == ["--profile", "my prod", "--endpoint-url", "http://127.0.0.1:4566"]
 
 
 def test_only_what_was_asked_for_is_planned() -> None:
@@ -119,6 +123,33 @@ def test_an_expiry_that_differs_is_reported_and_never_changed() -> None:
     assert (left.rule, left.table) == ("HF006", EVENTS)
     assert "never changed automatically" in left.why
     assert planned(seen(WEBHOOKS, ttl="ttl")).changes == []  # declared without expiry: it is not switched off
+
+
+def test_expiry_is_not_turned_on_by_a_guess_nor_on_durable_data_unless_it_is_named() -> None:
+    def lifetime(*assumed: Assumed, **options: Any) -> Plan:
+        stacks = tuple(
+            replace(s, tables=tuple(replace(t, lifetime=Durable(ttl="expiration"), assumed=assumed) for t in s.tables))
+            for s in STACKS
+        )
+        there = seen(EVENTS, ttl=None)
+        found = [f for f in audit(stacks, [there], [Environment.PROD], now=NOW).findings if f.table == EVENTS]
+        (expiry,) = [f for f in found if f.rule.id == "HF006" and f.source is Source.LIVE]
+        return plan([expiry], stacks, [there], [Environment.PROD], **options)
+
+    assert [c.rule for c in lifetime(only={"HF006"}).changes] == ["HF006"]
+    (durable,) = lifetime().left
+    assert durable.why == "expiry deletes items of a durable table: `--only HF006` turns it on"
+    guess = lifetime(Assumed(Fact.EXPIRY, "nobody knows"), only={"HF006"})
+    assert guess.changes == []
+    assert "is assumed" in guess.left[0].why
+
+
+def test_a_table_whose_status_is_unknown_is_left_with_the_reason() -> None:
+    there = seen(deletion_protection=False)
+    assert isinstance(there.tables, Mapping)
+    table = replace(there.tables[WEBHOOKS], status=Unknown("no answer"))
+    (left,) = planned(replace(there, tables={**there.tables, WEBHOOKS: table})).left
+    assert left.why == "its status could not be read (no answer)"
 
 
 @pytest.mark.parametrize("field", ["deletion_protection", "recovery", "ttl", "tags", "encryption"])
@@ -279,7 +310,7 @@ def test_everything_that_is_off_is_turned_on_verified_and_recorded(aws: Aws, tmp
     assert list(document["who"]) == [aws.account]
     assert all(row["outcome"] == "done" and row["at"] for row in document["changes"])
     (protection,) = [row for row in document["changes"] if row["rule"] == "HF001"]
-    assert protection["before"] == {"DeletionProtectionEnabled": False}
+    assert protection["before"]["DeletionProtectionEnabled"] is False
     assert protection["after"]["DeletionProtectionEnabled"] is True
     again = look(aws).changes
     assert again == []
@@ -320,10 +351,11 @@ class Refusing:
     """AWS when the answer to a call was lost: the second attempt is refused, because the first has taken."""
 
     def __init__(self, status: str) -> None:
-        self.status = status
+        self.after, self.status = status, "DISABLED"
 
     def call(self, call: Call, **_: Any) -> Json:
         if call.operation == "UpdateTimeToLive":
+            self.status = self.after
             raise CallError(call, Kind.OTHER, "TimeToLive is already enabled")
         return {"TimeToLiveDescription": {"TimeToLiveStatus": self.status, "AttributeName": "expiration"}}
 
@@ -334,7 +366,11 @@ def test_a_refused_call_is_believed_only_if_the_account_shows_that_it_has_not_ta
 ) -> None:
     (change,) = planned(seen(EVENTS, ttl=None)).changes
     api: Any = Refusing(status)
-    assert _make(api, change, 1.0) == wrong
+    if wrong is None:
+        assert _make(api, change, {}, 1.0) == "done"
+    else:
+        with pytest.raises(CallError, match=wrong):
+            _make(api, change, {}, 1.0)
 
 
 def test_a_call_that_fails_is_said_and_recorded_and_the_others_are_made(aws: Aws, tmp_path: Path) -> None:
@@ -352,6 +388,75 @@ def test_a_change_that_somebody_else_has_made_meanwhile_is_no_failure(aws: Aws, 
     changes = look(aws).changes
     assert make(aws, changes, tmp_path / "one.json") == []
     assert make(aws, changes, tmp_path / "two.json") == []
+    rows = json.loads((tmp_path / "two.json").read_text())["changes"]
+    assert {r["outcome"] for r in rows} == {"already so"}
+
+
+def test_what_somebody_set_since_the_plan_is_never_overwritten(aws: Aws, tmp_path: Path) -> None:
+    changes = look(aws).changes
+    client = aws.client("dynamodb")
+    key = aws.client("kms").create_key()["KeyMetadata"]["Arn"]
+    arn = client.describe_table(TableName="orders-prod")["Table"]["TableArn"]
+    client.tag_resource(ResourceArn=arn, Tags=[{"Key": "Owner", "Value": "somebody"}])
+    sse = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": key}
+    client.update_table(TableName="orders-prod", SSESpecification=sse)
+    client.update_time_to_live(
+        TableName="carts-prod", TimeToLiveSpecification={"Enabled": True, "AttributeName": "other"}
+    )
+    wrong = make(aws, changes, tmp_path / "fix.json")
+    assert [line.partition("changed meanwhile: ")[2].partition(";")[0] for line in wrong] == [
+        f"its key is {key}",
+        "the tag Owner is 'somebody'",
+        "expiry is ENABLED by other",
+    ]
+    assert state(aws, "orders-prod")["key"] == key
+    assert state(aws, "carts-prod")["ttl"] == "other"
+    rows = {(r["table"], r["rule"]): r for r in json.loads((tmp_path / "fix.json").read_text())["changes"]}
+    assert rows["orders-prod", "HF010"]["before"]["Owner"] == "somebody"
+    assert rows["orders-prod", "HF001"]["outcome"] == "done"
+
+
+def test_a_key_that_aws_refuses_to_change_is_no_success(aws: Aws, tmp_path: Path) -> None:
+    """The table has a key before and after: only the right one counts."""
+    client = aws.client("dynamodb")
+    client.update_table(TableName="orders-prod", SSESpecification={"Enabled": True, "SSEType": "KMS"})
+    before = state(aws, "orders-prod")["key"]
+    changes = [c for c in look(aws).changes if c.rule == "HF007"]
+    denied = "User: x is not authorized to perform: kms:CreateGrant on resource: y"
+    refuse = only({"UpdateTable"}, lambda asked: error(asked, "AccessDeniedException", message=denied))
+    with proxy(aws.endpoint, refuse) as endpoint:
+        there = Options(regions=("us-east-1",), endpoint_url=endpoint)
+        wrong = apply(changes, there, tmp_path / "fix.json", env="prod", said=lambda _: None, patience=5)
+    assert wrong == [f"orders-prod: {changes[0].says}: not allowed: kms:CreateGrant is missing"]
+    assert state(aws, "orders-prod")["key"] == before
+    assert make(aws, changes, tmp_path / "again.json") == []
+    alias = aws.client("kms").describe_key(KeyId=f"alias/holdfast/{PLACED.id}")["KeyMetadata"]["Arn"]
+    assert state(aws, "orders-prod")["key"] == alias != before
+
+
+def test_a_table_that_is_gone_is_not_waited_for(aws: Aws, tmp_path: Path) -> None:
+    changes = [c for c in look(aws).changes if c.rule == "HF001"]
+    aws.client("dynamodb").delete_table(TableName="orders-prod")
+    began = time.monotonic()
+    (wrong,) = apply(changes, options(aws), tmp_path / "fix.json", env="prod", said=lambda _: None, patience=60)
+    assert "it does not exist" in wrong
+    assert time.monotonic() - began < 20
+
+
+def test_expired_credentials_end_it_and_the_rest_stays_planned(aws: Aws, tmp_path: Path) -> None:
+    changes = look(aws).changes
+    expire = only({"DescribeTable"}, lambda asked: error(asked, "ExpiredTokenException"))
+    lines: list[str] = []
+    with proxy(aws.endpoint, expire) as endpoint:
+        there = Options(regions=("us-east-1",), endpoint_url=endpoint)
+        wrong = apply(changes, there, tmp_path / "fix.json", env="prod", said=lines.append, patience=60)
+    assert wrong == [
+        f"orders-prod: {changes[0].says}: the credentials have expired",
+        f"{len(changes) - 1} of {len(changes)} calls were not tried: log in and run again",
+    ]
+    assert lines[0].startswith(f"changing account {aws.account} as arn:aws:")
+    rows = json.loads((tmp_path / "fix.json").read_text())["changes"]
+    assert [r["outcome"] for r in rows] == ["failed", *["planned"] * (len(changes) - 1)]
 
 
 def test_no_call_that_fix_may_make_can_delete() -> None:

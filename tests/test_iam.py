@@ -120,6 +120,12 @@ def test_a_fix_needs_what_an_audit_needs_and_nothing_that_weakens_or_deletes(
         "dynamodb:UpdateTimeToLive",
         "kms:CreateGrant",
     }
+    (grant,) = [s for s in document["Statement"] if "kms:CreateGrant" in s["Action"]]
+    assert grant["Action"] == ["kms:CreateGrant"]
+    assert grant["Condition"] == {
+        "Bool": {"kms:GrantIsForAWSResource": "true"},
+        "StringLike": {"kms:ViaService": "dynamodb.*.amazonaws.com"},
+    }
 
 
 def test_an_unknown_command_gets_one_line(capsys: pytest.CaptureFixture[str]) -> None:

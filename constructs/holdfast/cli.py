@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from holdfast.model import DeclarationError
 
@@ -35,11 +35,14 @@ EXTRAS = {
 def main(argv: Sequence[str] | None = None) -> int:
     from holdfast.assembly import InputError
 
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None: closed by the caller
     args = _parser().parse_args(argv)
     if Path("stacks", "__init__.py").exists():
         sys.path.insert(0, str(Path.cwd()))  # the catalog belongs to the repository that the command runs in
     try:
-        return int(args.run(args))
+        status = int(args.run(args))
+        sys.stdout.flush()
+        return status
     except (DeclarationError, InputError) as error:
         print(f"holdfast: {error}", file=sys.stderr)
         return 2
@@ -51,11 +54,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"holdfast: {error.name} is missing: pip install 'holdfast[{EXTRAS[error.name]}]'", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        sys.stderr.close()  # the reader (head, less) has seen enough
-        return 0
+        _drop_output()
+        return 141  # as the shell has it: nobody knows how it would have ended
     except OSError as error:
         print(f"holdfast: {error.strerror or error}: {error.filename or 'the output'}", file=sys.stderr)
         return 2
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w")
+
+
+def _drop_output() -> None:
+    """The reader (head, less) has seen enough; what is still to be written goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say(text: str) -> None:
+    """Prints for as long as somebody reads; the exit status tells the rest."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        _drop_output()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -188,6 +208,7 @@ def _report_options(command: argparse.ArgumentParser) -> None:
 def _account_options(command: argparse.ArgumentParser) -> None:
     """Which accounts and regions a command looks at; holdfast.live.options.Options takes them."""
     command.add_argument("--profile", action="append", default=[], help="an AWS profile; again for another account")
+    command.add_argument("--account", action="append", default=[], metavar="ID", help="refuse any other account")
     command.add_argument("--role-arn", metavar="ARN", help="a role to assume, from each profile")
     command.add_argument("--region", action="append", default=[], help="again for another region")
     command.add_argument("--endpoint-url", metavar="URL", help="an emulator instead of AWS")
@@ -242,7 +263,7 @@ def _audit(args: argparse.Namespace) -> int:
 
     stacks, wanted = _catalog(), _wanted(args)
     found, accounts, environments = _look(args, stacks, lambda names: tuple(mentions(args.code, names)))
-    findings = [f for f in found.findings if f.rule.id in wanted]
+    findings = [f for f in found.findings if f.rule.id in wanted or (_unseen(f) and f.rule.id not in _ignored(args))]
     for account in accounts:
         print(f"read account {account.id} in {account.region}", file=sys.stderr)
     return _report(
@@ -264,28 +285,35 @@ def _fix(args: argparse.Namespace) -> int:
     from holdfast.live.apply import apply
     from holdfast.rules.base import Outcome
 
-    only = {i.strip().upper() for i in args.only.split(",")} if args.only is not None else set(FIXABLE)
-    if not only or not only <= FIXABLE:
+    only = None if args.only is None else {i.strip().upper() for i in args.only.split(",")}
+    if only is not None and not only <= FIXABLE:
         raise InputError(f"--only {args.only} is not what a call can repair: known are {', '.join(sorted(FIXABLE))}")
     stacks = _catalog()
     found, accounts, environments = _look(args, stacks, lambda _: ())
     planned = plan(found.findings, stacks, accounts, environments, only=only)
+    options = _options(args, environments, stacks)
+    profile = options.profiles[0] if len(options.profiles) == 1 else None
     for change in planned.changes:
-        print(f"# {change.rule} {change.table}: {change.says}\n{change.command}")
+        command = change.command(profile=profile, endpoint_url=options.endpoint_url)
+        _say(f"# {change.rule} {change.table} in account {change.account}: {change.says}\n{command}")
     for left in planned.left:
         print(f"not changed: {left.rule} {left.table}: {left.why}", file=sys.stderr)
-    unread = sorted({f.table or f.where for f in found.findings if f.outcome is Outcome.UNKNOWN and f.rule.id in only})
+    missing = [f for f in found.findings if f.rule.id == "HF601" and f.outcome is Outcome.FAIL]
+    for finding in missing:
+        print(f"not there: {finding.table}: {finding.detail}", file=sys.stderr)
+    unknown = [f for f in found.findings if f.outcome is Outcome.UNKNOWN]
+    unread = sorted({f.table or f.where for f in unknown if f.rule.id in {"HF601", "HF614", *(only or FIXABLE)}})
     for name in unread:
         print(f"not changed: {name} could not be read whole; see `holdfast audit`", file=sys.stderr)
+    otherwise = 1 if planned.left or missing else 3 if unread else 0
     count = f"{len(planned.changes)} call{'' if len(planned.changes) == 1 else 's'}"
     if not planned.changes:
         print("Nothing that could be read and that a call could turn on is off.", file=sys.stderr)
-        return 3 if unread else 0
+        return otherwise
     if not args.apply:
         print(f"{count}; nothing was changed: --apply makes them", file=sys.stderr)
         return 1
     record = Path(".holdfast", f"fix-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.json")
-    options = _options(args, environments, stacks)
     try:
         wrong = apply(planned.changes, options, record, env=args.env, said=lambda line: print(line, file=sys.stderr))
     except KeyboardInterrupt:
@@ -294,7 +322,7 @@ def _fix(args: argparse.Namespace) -> int:
     for line in wrong:
         print(f"holdfast: {line}", file=sys.stderr)
     print(f"{count}, {len(wrong)} failed; recorded in {record}", file=sys.stderr)
-    return 1 if wrong else 3 if unread else 0
+    return 1 if wrong else otherwise
 
 
 def _look(
@@ -330,7 +358,11 @@ def _options(args: argparse.Namespace, environments: Sequence[Environment], stac
     from holdfast.catalog import placements
     from holdfast.live.options import Options
 
-    regions = tuple(args.region) or tuple(dict.fromkeys(p.region for p in placements(stacks, environments)))
+    declared = tuple(dict.fromkeys(p.region for p in placements(stacks, environments)))
+    regions = tuple(dict.fromkeys(args.region)) or declared
+    if not set(regions) & set(declared):
+        asked, known = ", ".join(map(repr, regions)), ", ".join(declared)
+        raise InputError(f"nothing of {args.env} is declared in --region {asked}: known are {known or 'none'}")
     endpoint = args.endpoint_url
     if args.local:
         from holdfast.local.deploy import settings
@@ -345,7 +377,13 @@ def _options(args: argparse.Namespace, environments: Sequence[Environment], stac
             del os.environ[name]
         os.environ |= settings(emulator, regions[0])
         endpoint = emulator.endpoint
-    return Options(profiles=tuple(args.profile), role_arn=args.role_arn, regions=regions, endpoint_url=endpoint)
+    return Options(
+        profiles=tuple(args.profile),
+        role_arn=args.role_arn,
+        regions=regions,
+        endpoint_url=endpoint,
+        accounts=tuple(args.account),
+    )
 
 
 def _progress() -> Callable[[int, int], None] | None:
@@ -431,6 +469,8 @@ def _catalog() -> tuple[Stack, ...]:
         from stacks import CATALOG
     except ImportError as error:
         raise InputError(f"no catalog ({error}): run in a repository whose stacks/__init__.py has a CATALOG") from None
+    except SyntaxError as error:
+        raise InputError(f"{error.filename}, line {error.lineno}: Python cannot read it ({error.msg})") from None
     return CATALOG
 
 
@@ -441,10 +481,24 @@ def _wanted(args: argparse.Namespace) -> set[str]:
 
     select, ignore = ([i.strip().upper() for i in text.split(",")] for text in (args.select or ",", args.ignore or ","))
     ids = [i for i in (*select, *ignore) if i]
-    if args.select == "":
+    if args.select is not None and not any(select):
         raise InputError("--select names no rule: give ids, such as HF001,HF004")
     _known(ids)
     return (set(select) - {""} or set(BY_ID)) - set(ignore)
+
+
+def _ignored(args: argparse.Namespace) -> set[str]:
+    return {i.strip().upper() for i in (args.ignore or "").split(",")}
+
+
+def _unseen(finding: Finding) -> bool:
+    """What keeps the selected rules from being judged is told with them: a choice of rules makes nobody see more."""
+    from holdfast.rules.base import Outcome
+
+    there = finding.rule.id in ("HF501", "HF601")
+    return (finding.outcome is Outcome.UNKNOWN and (there or finding.rule.id in ("HF614", "HF616"))) or (
+        finding.outcome is Outcome.FAIL and there
+    )
 
 
 def _known(ids: Sequence[str]) -> None:
@@ -479,7 +533,7 @@ def _report(
         except OSError as error:
             raise InputError(f"{args.output} cannot be written ({error.strerror}): give another --output") from None
     elif text:
-        print(text)
+        _say(text)
     print(summary or counted(findings), file=sys.stderr)
     return exit_code(findings, fail_on or Severity.INFO)
 

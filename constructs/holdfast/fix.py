@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.account import Account, StackLive, TableSeen
 from holdfast.catalog import Placed, placements
 from holdfast.intrinsics import Unknown
-from holdfast.model import Encryption, Environment, Stack, Table
+from holdfast.model import Durable, Encryption, Environment, Fact, Stack, Table
 from holdfast.observed import Source
 from holdfast.policy import RECOVERY_DAYS
 from holdfast.rules.base import Finding, Outcome
@@ -35,10 +35,11 @@ class Change:
     parameters: Mapping[str, Any]
     before: Mapping[str, Any]
 
-    @property
-    def command(self) -> str:
-        """The call as a line for the AWS CLI."""
+    def command(self, *, profile: str | None = None, endpoint_url: str | None = None) -> str:
+        """The call as a line for the AWS CLI, to the account and the endpoint that were looked at."""
         words = ["aws", "dynamodb", *_words(self.operation, self.parameters), "--region", self.region]
+        words += ["--profile", profile] if profile else []
+        words += ["--endpoint-url", endpoint_url] if endpoint_url else []
         return shlex.join(words)
 
 
@@ -63,21 +64,29 @@ def plan(
     accounts: Sequence[Account],
     environments: Iterable[Environment],
     *,
-    only: Collection[str] = FIXABLE,
+    only: Collection[str] | None = None,
 ) -> Plan:
-    """The calls for what failed on live tables that the code declares; no other table is ever named."""
+    """The calls for what failed on live tables that the code declares; no other table is ever named.
+
+    ``only`` are rules that somebody named: what loses items takes that, and all others are left out.
+    """
     declared = {(p.env.label, p.fill(t.name)): (p, t) for p in placements(stacks, environments) for t in p.tables}
     live_by_arn = {t.arn: (a, t) for a in accounts if not isinstance(a.tables, Unknown) for t in a.tables.values()}
     changes: dict[tuple[str, str, str], Change] = {}
     left: list[Left] = []
     for f in findings:
-        if f.outcome is not Outcome.FAIL or f.source is not Source.LIVE or not f.table or f.rule.id not in only:
+        if (
+            f.outcome is not Outcome.FAIL
+            or f.source is not Source.LIVE
+            or not f.table
+            or f.rule.id not in (only or FIXABLE)
+        ):
             continue
         found = declared.get((f.environment or "", f.table))
         live = live_by_arn.get(f.where)
         if found is None or live is None:
             continue
-        step = _step(f, *found, *live)
+        step = _step(f, *found, *live, named=only is not None)
         if isinstance(step, Left):
             left.append(step)
         else:  # recovery that is off and too short a period are one call
@@ -85,7 +94,7 @@ def plan(
     return Plan(changes=list(changes.values()), left=left)
 
 
-def _step(f: Finding, placed: Placed, table: Table, account: Account, live: TableSeen) -> Change | Left:
+def _step(f: Finding, placed: Placed, table: Table, account: Account, live: TableSeen, *, named: bool) -> Change | Left:
     name, seen = placed.fill(table.name), live.observed
 
     def leave(why: str) -> Left:
@@ -107,6 +116,8 @@ def _step(f: Finding, placed: Placed, table: Table, account: Account, live: Tabl
 
     wanted: dict[str, Any]
     before: dict[str, Any]
+    if isinstance(live.status, Unknown):
+        return leave(f"its status could not be read ({live.status.reason})")
     if live.status not in REPAIRABLE:
         return leave(f"the table is {live.status}: run again when it is ACTIVE")
     match f.rule.id:
@@ -128,12 +139,18 @@ def _step(f: Finding, placed: Placed, table: Table, account: Account, live: Tabl
                 return leave(
                     f"{f.detail}: an expiry that differs is never changed automatically; decide which is right"
                 )
+            if any(a.fact is Fact.EXPIRY for a in table.assumed):
+                return leave("its expiry is assumed, and items would be deleted by it: confirm the attribute first")
+            if isinstance(table.lifetime, Durable) and not named:
+                return leave("expiry deletes items of a durable table: `--only HF006` turns it on")
             wanted = {"Enabled": True, "AttributeName": table.lifetime.ttl}
             says = f"expiry by {table.lifetime.ttl} on"
             return change(says, "UpdateTimeToLive", {"Enabled": False}, TimeToLiveSpecification=wanted)
         case "HF007":
-            if not isinstance(seen.encryption, Encryption):
+            if isinstance(seen.encryption, Unknown):
                 return leave(f"{f.detail}: the key could not be read")
+            if not isinstance(seen.encryption, Encryption):
+                return leave(f"{f.detail}: a customer's key is never replaced automatically; decide which is right")
             alias = f"alias/holdfast/{placed.id}"
             if alias not in _aliases(account, placed):
                 return leave(f"the key {alias} is not deployed: {DEPLOY}")

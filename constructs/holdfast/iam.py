@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -20,18 +21,21 @@ class Call:
     page: tuple[str, str] | None = None  # the token's name in the request and in the answer
     also: tuple[str, ...] = ()  # further actions, where one call needs several
     absent: tuple[str, ...] = ()  # errors that only say that nothing is set
+    condition: Mapping[str, Any] = field(default_factory=dict, hash=False)  # under which alone it is allowed
 
 
 def policy(calls: Iterable[Call]) -> dict[str, Any]:
     """The identity policy that allows these calls and nothing else."""
-    by_resource: dict[str, set[str]] = {}
+    statements: dict[tuple[str, str], set[str]] = {}
     for call in calls:
         if call.action:
-            by_resource.setdefault(call.resource, set()).update((call.action, *call.also))
+            where = (call.resource, json.dumps(call.condition, sort_keys=True))
+            statements.setdefault(where, set()).update((call.action, *call.also))
     return {
         "Version": "2012-10-17",
         "Statement": [
             {"Effect": "Allow", "Action": sorted(actions), "Resource": resource}
-            for resource, actions in sorted(by_resource.items())
+            | ({"Condition": json.loads(condition)} if condition != "{}" else {})
+            for (resource, condition), actions in sorted(statements.items())
         ],
     }

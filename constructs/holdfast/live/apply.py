@@ -13,7 +13,7 @@ from holdfast.assembly import InputError
 from holdfast.fix import Change
 from holdfast.iam import Call
 from holdfast.live import calls
-from holdfast.live.failure import CallError
+from holdfast.live.failure import CallError, Kind
 from holdfast.live.options import Options
 from holdfast.live.session import Api, apis
 
@@ -34,13 +34,28 @@ CHANGES = {
         _write("TagResource", "changed tags"),
     )
 }
-# DynamoDB itself asks KMS on behalf of whoever changes the key of a table.
-KEYS = tuple(
-    Call(service="kms", operation=o, action=f"kms:{o}", reads="the key of the stack", resource=calls.KEY)
-    for o in ("CreateGrant", "DescribeKey")
+# DynamoDB itself asks KMS on behalf of whoever changes the key of a table, and only so is it allowed.
+GRANT = Call(
+    service="kms",
+    operation="CreateGrant",
+    action="kms:CreateGrant",
+    reads="the key of the stack",
+    resource=calls.KEY,
+    condition={
+        "Bool": {"kms:GrantIsForAWSResource": "true"},
+        "StringLike": {"kms:ViaService": "dynamodb.*.amazonaws.com"},
+    },
 )
-READ_BACK = (calls.IDENTITY, calls.DESCRIBE_TABLE, calls.BACKUPS, calls.TIME_TO_LIVE, calls.TABLE_TAGS)
-FIX: tuple[Call, ...] = (*CHANGES.values(), *READ_BACK, *KEYS)
+READ_BACK = (
+    calls.IDENTITY,
+    calls.DESCRIBE_TABLE,
+    calls.BACKUPS,
+    calls.TIME_TO_LIVE,
+    calls.TABLE_TAGS,
+    calls.DESCRIBE_KEY,
+)
+FIX: tuple[Call, ...] = (*CHANGES.values(), *READ_BACK, GRANT)
+PASSING = frozenset({Kind.THROTTLED, Kind.TRANSIENT, Kind.UNREACHABLE})  # a later look may succeed
 
 
 def apply(
@@ -55,21 +70,29 @@ def apply(
     """Makes ``changes`` in turn and keeps ``record`` true at every moment; what went wrong, in words."""
     doors = _doors(changes, options)
     rows = [_row(c) for c in changes]
-    who = {account: str(api.call(calls.IDENTITY).get("Arn", account)) for (account, _), api in doors.items()}
+    who = {account: api.arn for (account, _), api in doors.items()}
     document = {"version": 1, "command": "fix", "env": env, "who": who, "changes": rows}
     wrong: list[str] = []
     _save(record, document)
+    for account, arn in who.items():
+        said(f"changing account {account} as {arn or 'nobody known'}")
     for number, (change, row) in enumerate(zip(changes, rows, strict=True), start=1):
         api = doors[change.account, change.region]
         row |= {"outcome": "started", "at": _now()}
         _save(record, document)
-        failure = _make(api, change, patience)
-        row |= {"outcome": "failed" if failure else "done", "at": _now(), "after": _shown(api, change)}
-        row |= {"reason": failure} if failure else {}
+        lost = False
+        try:
+            row |= {"outcome": _make(api, change, row, patience)}
+        except CallError as failure:
+            row |= {"outcome": "failed", "reason": failure.reason}
+            wrong.append(f"{change.table}: {change.says}: {failure.reason}")
+            lost = failure.kind is Kind.CREDENTIALS
+        row |= {"at": _now(), "after": _shown(api, change)}
         _save(record, document)
-        said(f"{number}/{len(changes)}  {'FAILED' if failure else 'done'}  {change.table}: {change.says}")
-        if failure:
-            wrong.append(f"{change.table}: {change.says}: {failure}")
+        outcome = "FAILED" if row["outcome"] == "failed" else row["outcome"]
+        said(f"{number}/{len(changes)}  {outcome}  {change.table}: {change.says}")
+        if lost:
+            return [*wrong, f"{len(changes) - number} of {len(changes)} calls were not tried: log in and run again"]
     return wrong
 
 
@@ -85,32 +108,70 @@ def _doors(changes: Iterable[Change], options: Options) -> dict[tuple[str, str],
     return found
 
 
-def _make(api: Api, change: Change, patience: float) -> str | None:
-    """One change; None when it has taken, else why not."""
+def _make(api: Api, change: Change, row: dict[str, Any], patience: float) -> str:
+    """One change, from what is there now: "done", or "already so". CallError where it has not taken."""
     deadline = time.monotonic() + patience
+    key = _key(api, change)
     if change.operation == "UpdateTable":
-        _until(lambda: _table(api, change).get("TableStatus") == "ACTIVE", deadline)
+        _until(lambda: _read(api, change)["TableStatus"] == "ACTIVE", deadline)
+    shown = _read(api, change)
+    row["before"] = _plain(shown)
+    if _shows(change, shown, key):
+        return "already so"
+    if clash := _clash(api, change, shown):
+        said = f"changed meanwhile: {clash}; nothing was done, decide which is right"
+        raise CallError(CHANGES[change.operation], Kind.OTHER, said)
     try:
         api.call(CHANGES[change.operation], **change.parameters)
     except CallError as failure:
         # A call whose answer was lost is refused when it is made again, because it has taken already.
-        return None if _guarded(lambda: _taken(api, change)) else failure.reason
-    if _until(lambda: _taken(api, change), deadline):
+        try:
+            if _shows(change, _read(api, change), key):
+                return "done"
+        except CallError:
+            pass  # the first failure says more
+        raise failure from None
+    if not _until(lambda: _shows(change, _read(api, change), key), deadline):
+        said = f"it was accepted, but had not taken after {patience:.0f} s: look at the table and run again"
+        raise CallError(CHANGES[change.operation], Kind.OTHER, said)
+    return "done"
+
+
+def _key(api: Api, change: Change) -> str | None:
+    """The ARN of the key that a change asks for by its alias: a table shows no aliases."""
+    if "SSESpecification" not in change.parameters:
         return None
-    return f"it was accepted, but had not taken after {patience:.0f} s: look at the table and run again"
+    alias = change.parameters["SSESpecification"]["KMSMasterKeyId"]
+    found = _described(api, calls.DESCRIBE_KEY, KeyId=alias)
+    if found.get("KeyState", "Enabled") != "Enabled" or not found.get("Arn"):
+        said = f"the key {alias} cannot be used: it is {found.get('KeyState')}"
+        raise CallError(calls.DESCRIBE_KEY, Kind.OTHER, said)
+    return str(found["Arn"])
 
 
-def _taken(api: Api, change: Change) -> bool:
+def _clash(api: Api, change: Change, shown: Mapping[str, Any]) -> str | None:
+    """What somebody has set since the plan was made, and the change would overwrite."""
+    match change.operation:
+        case "UpdateTimeToLive" if shown.get("TimeToLiveStatus", "DISABLED") != "DISABLED":
+            return f"expiry is {shown['TimeToLiveStatus']} by {shown.get('AttributeName')}"
+        case "TagResource":
+            wanted = {t["Key"]: t["Value"] for t in change.parameters["Tags"]}
+            other = [k for k in wanted if k in shown and shown[k] != wanted[k]]
+            return f"the tag {other[0]} is {shown[other[0]]!r}" if other else None
+        case "UpdateTable" if "SSESpecification" in change.parameters and shown.get("Key"):
+            found = _described(api, calls.DESCRIBE_KEY, KeyId=shown["Key"])
+            return f"its key is {shown['Key']}" if found.get("KeyManager") != "AWS" else None
+    return None
+
+
+def _shows(change: Change, shown: Mapping[str, Any], key: str | None) -> bool:
     """Whether the account shows what was asked for."""
-    shown, p = _read(api, change), change.parameters
+    p = change.parameters
     match change.operation:
         case "UpdateContinuousBackups":
-            wanted = p["PointInTimeRecoverySpecification"]
-            days = shown.get("RecoveryPeriodInDays")
-            return shown.get("PointInTimeRecoveryStatus") == "ENABLED" and days in (
-                None,
-                wanted["RecoveryPeriodInDays"],
-            )
+            days = p["PointInTimeRecoverySpecification"]["RecoveryPeriodInDays"]
+            on = shown.get("PointInTimeRecoveryStatus") == "ENABLED"
+            return on and shown.get("RecoveryPeriodInDays") in (None, days)
         case "UpdateTimeToLive":
             on = shown.get("TimeToLiveStatus") in ("ENABLING", "ENABLED")
             return on and shown.get("AttributeName") == p["TimeToLiveSpecification"]["AttributeName"]
@@ -120,24 +181,24 @@ def _taken(api: Api, change: Change) -> bool:
             if shown.get("TableStatus") != "ACTIVE":
                 return False
             if "SSESpecification" in p:
-                return shown.get("Encryption") == "ENABLED" and bool(shown.get("Key"))
+                return shown.get("Encryption") == "ENABLED" and shown.get("Key") == key
             return shown.get("DeletionProtectionEnabled") is True
 
 
 def _read(api: Api, change: Change) -> dict[str, Any]:
-    """The part of a table that a change is about."""
+    """The part of a table that a change is about, as it is now."""
     match change.operation:
         case "UpdateContinuousBackups":
-            answer = api.call(calls.BACKUPS, TableName=change.table)["ContinuousBackupsDescription"]
-            return dict(answer.get("PointInTimeRecoveryDescription", {}))
+            answer = _described(api, calls.BACKUPS, TableName=change.table)
+            return dict(answer.get("PointInTimeRecoveryDescription") or {})
         case "UpdateTimeToLive":
-            return dict(api.call(calls.TIME_TO_LIVE, TableName=change.table)["TimeToLiveDescription"])
+            return _described(api, calls.TIME_TO_LIVE, TableName=change.table)
         case "TagResource":
             pages = api.pages(calls.TABLE_TAGS, ResourceArn=change.arn)
-            return {t["Key"]: t["Value"] for page in pages for t in page.get("Tags", ())}
+            return {t["Key"]: t["Value"] for page in pages for t in page.get("Tags") or ()}
         case _:
-            table = _table(api, change)
-            sse = table.get("SSEDescription", {})
+            table = _described(api, calls.DESCRIBE_TABLE, TableName=change.table)
+            sse = table.get("SSEDescription") or {}
             return {
                 "TableStatus": table.get("TableStatus"),
                 "DeletionProtectionEnabled": table.get("DeletionProtectionEnabled", False),
@@ -146,34 +207,39 @@ def _read(api: Api, change: Change) -> dict[str, Any]:
             }
 
 
-def _table(api: Api, change: Change) -> Mapping[str, Any]:
-    table: Mapping[str, Any] = api.call(calls.DESCRIBE_TABLE, TableName=change.table)["Table"]
-    return table
+def _described(api: Api, call: Call, **parameters: Any) -> dict[str, Any]:
+    """The one member that an answer is about."""
+    found = api.call(call, **parameters).get(call.member)
+    if not isinstance(found, Mapping):
+        raise CallError(call, Kind.OTHER, f"{call.operation} answered something that cannot be understood")
+    return dict(found)
 
 
 def _until(done: Callable[[], bool], deadline: float) -> bool:
+    """Looks until it is so; a look that fails for good is not repeated."""
     pause = 0.02
-    while not _guarded(done):
+    while True:
+        try:
+            if done():
+                return True
+        except CallError as failure:
+            if failure.kind not in PASSING:
+                raise
         if time.monotonic() + pause > deadline:
             return False
         time.sleep(pause)
         pause = min(pause * 2, 5.0)
-    return True
-
-
-def _guarded(ask: Callable[[], bool]) -> bool:
-    """A look that fails has seen nothing."""
-    try:
-        return ask()
-    except (CallError, KeyError):
-        return False
 
 
 def _shown(api: Api, change: Change) -> Any:
     try:
-        return json.loads(json.dumps(_read(api, change), default=str))
-    except (CallError, KeyError) as error:
-        return f"unknown: {error}"
+        return _plain(_read(api, change))
+    except CallError as failure:
+        return f"unknown: {failure.reason}"
+
+
+def _plain(shown: Mapping[str, Any]) -> Any:
+    return json.loads(json.dumps(shown, default=str))
 
 
 def _row(change: Change) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 
 from holdfast.iam import Call
@@ -43,6 +44,7 @@ GONE = frozenset({"NotFoundException", "ResourceNotFoundException", "TableNotFou
 TRANSIENT = frozenset(
     {"InternalError", "InternalFailure", "InternalServerError", "RequestTimeout", "ServiceUnavailable"}
 )
+NOT_AUTHORIZED = re.compile(r"not authorized to perform: ([a-z0-9-]+:[A-Za-z0-9]+)")
 
 
 class Kind(Enum):
@@ -60,14 +62,14 @@ class Kind(Enum):
 class CallError(Exception):
     """A call that gave nothing. ``reason`` is one sentence for people."""
 
-    def __init__(self, call: Call, kind: Kind, reason: str, code: str = "") -> None:
+    def __init__(self, call: Call, kind: Kind, reason: str, code: str = "", missing: str | None = None) -> None:
         super().__init__(reason)
-        self.call, self.kind, self.reason, self.code = call, kind, reason, code
+        self.call, self.kind, self.reason, self.code, self._missing = call, kind, reason, code, missing
 
     @property
     def action(self) -> str | None:
         """The IAM action that is missing, if that is why."""
-        return self.call.action if self.kind is Kind.DENIED else None
+        return self._missing or self.call.action if self.kind is Kind.DENIED else None
 
 
 def answered(call: Call, status: int, code: str, message: str) -> CallError:
@@ -76,7 +78,9 @@ def answered(call: Call, status: int, code: str, message: str) -> CallError:
     if code in THROTTLED or status == 429:
         return CallError(call, Kind.THROTTLED, f"{call.operation} was throttled, again and again", code)
     if code in DENIED:
-        return CallError(call, Kind.DENIED, f"not allowed: {call.action or call.operation} is missing", code)
+        # One call may take the right to several actions; AWS says which, if it is another one.
+        missing = found[1] if (found := NOT_AUTHORIZED.search(message)) else call.action
+        return CallError(call, Kind.DENIED, f"not allowed: {missing or call.operation} is missing", code, missing)
     if code in EXPIRED:
         return CallError(call, Kind.CREDENTIALS, "the credentials have expired", code)
     if code in REFUSED:

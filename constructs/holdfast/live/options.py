@@ -13,3 +13,4 @@ class Options:
     role_arn: str | None = None
     regions: tuple[str, ...] = ()
     endpoint_url: str | None = None
+    accounts: tuple[str, ...] = ()  # none but these; without any, whichever the credentials are of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import botocore.session
@@ -44,12 +44,21 @@ class Api:
     """One account and region. Only the calls that it was made with can be made."""
 
     def __init__(
-        self, session: Any, *, region: str, endpoint_url: str | None, calls: Iterable[Call], label: str = ""
+        self,
+        session: Any,
+        *,
+        region: str,
+        endpoint_url: str | None,
+        calls: Iterable[Call],
+        label: str = "",
+        accounts: Collection[str] = (),
     ) -> None:
         self.region, self.label = region, label
         self.partition = "aws"  # or aws-cn, aws-us-gov: known once we know who we are
+        self.arn = ""  # of the caller, from then on
         self._session, self._endpoint = session, endpoint_url
         self._calls = frozenset(calls)
+        self._accounts = accounts
         self._clients: dict[str, Any] = {}
         self._paces: dict[Call, Pace] = {call: Pace() for call in self._calls}
         self._lock = threading.Lock()
@@ -93,10 +102,15 @@ class Api:
         """The account's id; the first call, and the one that tells whether there is any use in others."""
         try:
             answer = self.call(IDENTITY)
-            self.partition = str(answer.get("Arn", "arn:aws:")).split(":")[1]
-            return str(answer["Account"])
+            self.arn = str(answer.get("Arn", ""))
+            self.partition = (self.arn or "arn:aws:").split(":")[1]
         except CallError as failure:
             raise InputError(self._hopeless(failure)) from None
+        found = str(answer["Account"])
+        if self._accounts and found not in self._accounts:
+            wanted = " or ".join(self._accounts)
+            raise InputError(f"the credentials are of account {found}, not {wanted}: log in there, or drop --account")
+        return found
 
     def _hopeless(self, failure: CallError) -> str:
         whose = f"{self.label}: " if self.label else ""
@@ -208,7 +222,14 @@ def apis(options: Options, calls: Iterable[Call]) -> Iterator[Api]:
         if options.role_arn:
             session = _assume(session, options, regions[0], profile)
         for region in regions:
-            yield Api(session, region=region, endpoint_url=options.endpoint_url, calls=calls, label=profile or "")
+            yield Api(
+                session,
+                region=region,
+                endpoint_url=options.endpoint_url,
+                calls=calls,
+                label=profile or "",
+                accounts=options.accounts,
+            )
 
 
 def _assume(session: Any, options: Options, region: str, profile: str | None) -> Any:
