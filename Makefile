@@ -43,7 +43,9 @@ synth: setup
 
 test: setup
 	pytest -n auto --dist loadfile
+	pytest -m e2e
 
+# The real CDK CLI deploys, compares and destroys the estate in the emulator: after the others, whose cores it needs.
 test-e2e: setup
 	pytest -m e2e
 
