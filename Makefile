@@ -61,6 +61,7 @@ check: setup
 	ruff check .
 	mypy
 	pytest -n auto --dist loadfile
+	pytest -m e2e
 	@rm -rf cdk.out
 	cdk synth --quiet -c env=all
 	holdfast check --env all
