@@ -89,7 +89,10 @@ def redeployed(seen: Account, stack: str, name: str, **properties: Any) -> Accou
 
 
 def test_an_estate_that_was_just_deployed_is_clean_and_nothing_is_unknown() -> None:
-    for env, regions in ((Environment.PROD, ("us-east-1", "ap-northeast-1")), (Environment.TEST, ("us-west-2",))):
+    for env, regions in (
+        (Environment.PROD, ("us-east-1", "ap-northeast-1")),
+        (Environment.TEST, ("us-west-2", "ap-northeast-1")),
+    ):
         found = look(*map(account, regions), env=env, every=True)
         assert failed(found) == set()
         assert unknowns(found) == []
@@ -772,3 +775,52 @@ def test_an_arn_is_judged_where_it_points(place: tuple[str, str], table: str, ru
     found = look(few(mentions=(told,)))
     (only,) = [f for f in found.findings if "function f" in f.where]
     assert (only.rule.id, only.outcome) == (rule, outcome)
+
+
+# More places than one
+
+
+def test_a_declared_stack_whose_region_was_not_read_is_unknown() -> None:
+    found = look(account("ap-northeast-1"), every=True)
+    unread = {f.stack for f in unknowns(found) if f.rule.id == "HF614"}
+    assert unread == {p.name for p in placements(CATALOG, [Environment.PROD]) if p.region == PROD}
+    assert found.read == (("000000000000", "ap-northeast-1"),)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_every_account_that_has_a_table_is_judged(turned: bool) -> None:
+    good = few()
+    off = {"deletion_protection": False}
+    bad = replace(with_table(good, WEBHOOKS, observed=off), id="111111111111")
+    bad = redeployed(bad, "RCSubscription-prod-Storage", WEBHOOKS, DeletionPolicy=None)
+    found = look(*([bad, good] if turned else [good, bad]))
+    assert failed(found) == {("HF001", WEBHOOKS), ("HF002", WEBHOOKS)}
+    outcomes = sorted(f.outcome.value for f in found.findings if f.rule.id == "HF001" and f.table == WEBHOOKS)
+    assert outcomes == ["fail", "pass"]
+    rows = {r.account: r.guards[Guard.DELETION_PROTECTION] for r in found.rows if r.table == WEBHOOKS}
+    assert rows == {"000000000000": ("on", "on", "on"), "111111111111": ("on", "on", "off")}
+
+
+def test_an_account_that_has_nothing_of_a_stack_lacks_nothing() -> None:
+    empty = Account(id="222222222222", region=PROD, tables={}, stacks={})
+    found = look(empty, few())
+    assert failed(found) == set()
+    assert unknowns(found) == []
+    assert {r.account for r in found.rows} == {"000000000000"}
+
+
+def test_a_table_that_strayed_into_another_account_does_not_miss_its_stack_s_others() -> None:
+    good = few()
+    assert isinstance(good.tables, Mapping)
+    stray = Account(id="333333333333", region=PROD, tables={WEBHOOKS: good.tables[WEBHOOKS]}, stacks={})
+    found = look(good, stray)
+    assert failed(found) == {("HF002", WEBHOOKS)}  # it is in no stack there
+
+
+def test_what_no_account_has_is_missed_once() -> None:
+    empty = Account(id="222222222222", region=PROD, tables={}, stacks={})
+    found = look(empty, without(few(), WEBHOOKS))
+    assert failed(found) == {("HF601", WEBHOOKS)}
+    found = look(empty, replace(empty, id="333333333333"))
+    missed = [f.table for f in found.findings if f.rule.id == "HF601" and f.outcome is Outcome.FAIL]
+    assert len(missed) == len(set(missed)) > 3

@@ -94,6 +94,7 @@ def test_json_has_the_documented_members_and_the_columns(found: Audit) -> None:
     assert gap["gap"]["says"].startswith("intended and deployed, not live")
     assert gap["gap"]["days_since_update"] == 78
     assert document["at"] == "2026-04-23T12:00:00+00:00"
+    assert document["read"] == [{"account": "000000000000", "region": "us-east-1"}]
     tables = {t["table"]: t for t in document["tables"]}
     assert tables[WEBHOOKS]["guards"]["DELETION_PROTECTION"] == {"intent": "on", "deployed": "on", "live": "off"}
     assert (tables["call-analysis"]["items"], tables["call-analysis"]["bytes"]) == (5, 500)

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 
 from holdfast import audit_stores
-from holdfast.account import Account, Mention, StackLive, TableSeen, stack_of
+from holdfast.account import Account, Mention, StackLive, StoreSeen, TableSeen, stack_of
 from holdfast.age import Declaration
 from holdfast.catalog import Placed, placements
 from holdfast.gap import Gap
@@ -67,6 +67,7 @@ class Audit:
     findings: list[Finding]
     rows: list[Row]
     at: datetime
+    read: tuple[tuple[str, str], ...] = ()  # accounts and regions
 
 
 @dataclass(frozen=True)
@@ -113,28 +114,107 @@ def audit(
     regions = {a.region for a in accounts}
     every = [p for p in placements(stacks) if p.region in regions]
     wanted = tuple(environments)
-    places = [_corrected(p, accounts) for p in every if p.env in wanted]
-    deployed = _deployed(places, accounts)
-    judged: dict[tuple[str | None, str | None], dict[str, Verdict]] = {}
-    for f in deployed:
-        judged.setdefault((f.environment, f.table), {})[f.rule.id] = Verdict(f.outcome, f.detail)
-    seen = [_see(p, t, accounts, judged.get((p.env.label, p.fill(t.name)), {})) for p in places for t in p.tables]
-    by_name = {(s.placed.env, s.name): s for s in seen}
-    findings = [f for s in seen for f in _table(s, by_name, now, declared)]
-    findings += [f for p in places for f in _assumptions(p, stacks, accounts)]
-    where: dict[tuple[str, str | None], set[str]] = {(p.name, p.env.label): {p.region} for p in places}
-    rest = [_dated(f, accounts, where, now) for f in deployed if f.table is None or f.rule.id not in SAID_ELSEWHERE]
-    findings += audit_stores.judged(places, rest, accounts, audit_stores.Moment(now=now, declared=declared))
-    findings += audit_stores.around(places, accounts)
+    asked = [p for p in every if p.env in wanted]
+    places: list[Placed] = []
+    seen: list[_Seen] = []
+    findings: list[Finding] = []
+    for home, there in _homes(asked, accounts):
+        corrected = [_corrected(p, home) for p in there]
+        found, declared_here = _home(corrected, home, accounts, stacks, now, declared)
+        places, findings, seen = [*places, *corrected], [*findings, *found], [*seen, *declared_here]
     findings += audit_stores.strangers(every, accounts)
-    findings += [_stack(p, accounts) for p in places]
+    findings += _unlooked(stacks, wanted, regions)
     findings += _strangers(every, accounts)
     findings += _mentions(every, accounts, mentions, stacks)
     findings += _twins(every, accounts) if len({p.env for p in places}) > 1 else []
     findings += _unreadable(accounts)
     at = {p.fill(t.name): declared[t.name].where for p in places for t in (*p.tables, *p.stores) if t.name in declared}
     findings = [replace(f, declared=at[f.table]) if f.table in at else f for f in findings]
-    return Audit(findings=excused(findings, places, now.date()), rows=[_row(s) for s in seen], at=now)
+    return Audit(
+        findings=excused(findings, places, now.date()),
+        rows=[_row(s) for s in seen],
+        at=now,
+        read=tuple(dict.fromkeys((a.id, a.region) for a in accounts)),
+    )
+
+
+def _homes(places: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[tuple[list[Account], list[Placed]]]:
+    """Each account with what it has of the declared; what none has is looked for in all of them at once."""
+    nowhere = [p for p in places if not any(_has(a, p) for a in accounts)]
+    ids = list(dict.fromkeys(a.id for a in accounts))
+    for id_ in ids:
+        home = [a for a in accounts if a.id == id_]
+        yield home, [p for p in places if any(_has(a, p) for a in home) or (len(ids) == 1 and p in nowhere)]
+    if len(ids) > 1 and nowhere:
+        yield [a if isinstance(a.stacks, Unknown) else replace(a, stacks={}) for a in accounts], nowhere
+
+
+def _has(account: Account, placed: Placed) -> bool:
+    """Whether an account has a stack, or anything that is declared in it."""
+    if account.region != placed.region:
+        return False
+    stores = account.stores.found if account.stores else {}
+    return (
+        (not isinstance(account.stacks, Unknown) and placed.name in account.stacks)
+        or any(_holds(account, placed, t) for t in placed.tables)
+        or any(isinstance(s, StoreSeen) for (stack, _, _), s in stores.items() if stack == placed.id)
+    )
+
+
+def _holds(account: Account, placed: Placed, table: Table) -> bool:
+    tables = {} if isinstance(account.tables, Unknown) else account.tables
+    return account.region == placed.region and placed.fill(table.name) in tables
+
+
+def _home(
+    places: Sequence[Placed],
+    accounts: Sequence[Account],
+    everywhere: Sequence[Account],
+    stacks: Sequence[Stack],
+    now: datetime,
+    declared: Mapping[str, Declaration],
+) -> tuple[list[Finding], list[_Seen]]:
+    """What one account shows of the stacks that it has."""
+    deployed = _deployed(places, accounts)
+    judged: dict[tuple[str | None, str | None], dict[str, Verdict]] = {}
+    for f in deployed:
+        judged.setdefault((f.environment, f.table), {})[f.rule.id] = Verdict(f.outcome, f.detail)
+    others = [a for a in everywhere if a.id not in {h.id for h in accounts}]
+    # A table that strayed into an account does not mean that all of its stack should be there.
+    strays = {
+        p.name for p in places if stack_of(p.region, p.name, accounts) is None and any(_has(a, p) for a in others)
+    }
+    seen = [
+        _see(p, t, accounts, judged.get((p.env.label, p.fill(t.name)), {}))
+        for p in places
+        for t in p.tables
+        if p.name not in strays or any(_holds(a, p, t) for a in accounts)
+    ]
+    by_name = {(s.placed.env, s.name): s for s in seen}
+    findings = [f for s in seen for f in _table(s, by_name, now, declared)]
+    findings += [f for p in places for f in _assumptions(p, stacks, accounts)]
+    where: dict[tuple[str, str | None], set[str]] = {(p.name, p.env.label): {p.region} for p in places}
+    rest = [
+        _dated(f, accounts, where, now)
+        for f in deployed
+        if f.stack not in strays and (f.table is None or f.rule.id not in SAID_ELSEWHERE)
+    ]
+    whole = [p for p in places if p.name not in strays]
+    findings += audit_stores.judged(whole, rest, accounts, audit_stores.Moment(now=now, declared=declared))
+    findings += audit_stores.around(places, accounts)
+    findings += [_stack(p, accounts) for p in places]
+    return findings, seen
+
+
+# Where nobody looked
+
+
+def _unlooked(stacks: Sequence[Stack], wanted: Sequence[Environment], regions: set[str]) -> Iterator[Finding]:
+    """Declared stacks whose region was not read."""
+    for placed in placements(stacks, wanted):
+        if placed.region not in regions:
+            verdict = unknown(f"{placed.region} was not read, and {placed.name} is declared there")
+            yield finding(live.UNREAD, verdict, placed, None, f"{placed.region}/{placed.name}", Source.LIVE)
 
 
 # Findings of the template side that are said of the live table, or that an account shows better.

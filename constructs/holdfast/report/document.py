@@ -26,7 +26,11 @@ def render(
         "findings": [row(f) for f in shown],
     }
     if audit:
-        document |= {"at": audit.at.isoformat(timespec="seconds"), "tables": [_table(r) for r in audit.rows]}
+        document |= {
+            "at": audit.at.isoformat(timespec="seconds"),
+            "tables": [_table(r) for r in audit.rows],
+            "read": [{"account": account, "region": region} for account, region in audit.read],
+        }
     return json.dumps(document, indent=2)
 
 

@@ -65,7 +65,7 @@ def _page(shown: Sequence[Finding], findings: Sequence[Finding], title: str, aud
     yield from (f"<li><b>{count}</b> {name}</li>" for name, count in counts.items())
     yield "</ul>"
     if audit:
-        accounts = sorted({f"{r.account} in {r.region}" for r in audit.rows if r.account})
+        accounts = [f"{account} in {region}" for account, region in audit.read]
         yield f"<p>{audit.at:%Y-%m-%d %H:%M} UTC, account {escape(', '.join(accounts))}</p>"
         yield from _matrix(audit.rows)
     yield "<h2>Findings</h2>"

@@ -66,7 +66,8 @@ def summary(findings: Sequence[Finding]) -> str:
 
 
 def render_audit(findings: Sequence[Finding], rows: Sequence[Row], *, colour: bool) -> str:
-    by_table = {(r.environment, r.table): r for r in rows}
+    # Of a table in several accounts, the columns of one that is not as intended are shown.
+    by_table = {(r.environment, r.table): r for r in sorted(rows, key=lambda r: bool(apart(r)))}
     blocks = [_block(about, group, by_table, colour) for about, group in grouped(findings)]
     return "\n\n".join("\n".join(block) for block in blocks)
 
