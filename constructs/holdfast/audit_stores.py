@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from holdfast.account import Account, Aspect, StackLive, StoreSeen, stack_of
 from holdfast.age import Declaration
@@ -14,7 +15,8 @@ from holdfast.intrinsics import Unknown
 from holdfast.observed import ObservedKey, Source
 from holdfast.rules import BY_ID, finding, live, protection, stores
 from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Verdict, fail, guarded, unknown
-from holdfast.rules.store_checks import StoreSubject, no_ranges
+from holdfast.rules.store_network import no_ranges
+from holdfast.rules.store_subject import StoreSubject
 from holdfast.stores import Bucket, Registry, Store
 
 # The rules that an API can answer, and what has to be readable for it beside the store itself.
@@ -52,6 +54,7 @@ ONLY_DEPLOYED: Mapping[str, str] = {
 BY_HAND = "intended and deployed, not live: somebody changed it by hand"
 LIVE = "live as intended, but not in the deployed template: the next deploy or rollback works from that"
 NEVER_DEPLOYED = "intended, never deployed"
+ALLOW = "Allow the audit to read it (`holdfast iam audit` prints the whole policy), or run again."
 WORDS = {Outcome.PASS: "on", Outcome.FAIL: "off", Outcome.UNKNOWN: "unknown", Outcome.EXEMPT: "-"}
 
 
@@ -106,13 +109,22 @@ class _Seen:
 def _store(s: _Seen) -> Iterator[Finding]:
     yield _present(s)
     rest = {rule: found for rule, found in s.then.items() if rule != stores.ABSENT.id}
-    if not s.asked or isinstance(s.live, Unknown):
+    if isinstance(s.live, Unknown):
+        yield from (_unread(found, s.live) for found in rest.values())
+    elif not s.asked:
         yield from rest.values()
     elif s.live is not None:  # where it is not there, that is one finding and not twenty
         for rule in stores.STORE_RULES:
             if rule.id in JUDGED:
                 yield _merge(s, rule, rest.pop(rule.id, None), judge(rule, s.placed, s.store, s.live))
         yield from rest.values()
+
+
+def _unread(then: Finding, why: Unknown) -> Finding:
+    """What a template says of a store that cannot be read: a template that passes does not make it pass."""
+    if then.outcome is not Outcome.PASS or then.rule.id not in JUDGED:
+        return then
+    return replace(then, outcome=Outcome.UNKNOWN, detail=f"the live store cannot be read: {why.reason}", fix=ALLOW)
 
 
 def _present(s: _Seen) -> Finding:
@@ -181,6 +193,7 @@ def around(places: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Fi
                     ("HF007", protection.usable),
                     ("HF008", protection.rotation),
                     ("HF009", protection.open_policy),
+                    ("HF014", partial(protection.declared_key, placed=placed, account=account.id)),
                 ):
                     yield finding(BY_ID[rule], guarded(check, key), placed, None, key.where, Source.LIVE)
             groups = account.stores.groups.get(placed.id)

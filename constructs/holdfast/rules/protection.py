@@ -10,7 +10,7 @@ from holdfast.catalog import Placed
 from holdfast.intrinsics import Unknown
 from holdfast.keys import key_policy
 from holdfast.model import Guard
-from holdfast.observed import Observed, ObservedKey
+from holdfast.observed import Observed, ObservedKey, Source
 from holdfast.policy import RECOVERY_DAYS, REQUIRED_TAGS
 from holdfast.rules.base import EXEMPT, PASS, Rule, Severity, Subject, Verdict, fail, unknown
 
@@ -128,12 +128,43 @@ def open_statements(policy: Mapping[str, Any]) -> Iterable[str]:
             yield statement.get("Sid") or json.dumps(statement.get("Action"))
 
 
-def declared_key(key: ObservedKey, placed: Placed) -> Verdict:
-    if key.extras:
-        return fail(f"the key has settings that nobody declared: {', '.join(sorted(key.extras))}")
+def declared_key(key: ObservedKey, placed: Placed, account: str | None = None) -> Verdict:
+    """Whether a key is the one that its stack declares; a live one speaks of ``account`` where a template refers."""
+    extras = sorted(e for e in key.extras if not e.startswith(STATE))  # its state is another rule's finding
+    if extras:
+        return fail(f"the key has settings that nobody declared: {', '.join(extras)}")
     if isinstance(key.policy, Unknown):
         return unknown(f"the key policy cannot be read: {key.policy.reason}")
-    return same_policy(key.policy, key_policy(placed), "the key policy")
+    declared = key_policy(placed)
+    return same_policy(key.policy, _filled(declared, account) if account else declared, "the key policy")
+
+
+def _filled(part: Any, account: str) -> Any:
+    """A declared policy as it is deployed: with the number of the account where the template has a reference."""
+    match part:
+        case {"Ref": "AWS::AccountId"}:
+            return account
+        case {"Fn::Join": ["", [*words]]}:
+            return "".join(_filled(w, account) for w in words)
+        case dict():
+            return {name: _filled(value, account) for name, value in part.items()}
+        case list():
+            return [_filled(value, account) for value in part]
+        case _:
+            return part
+
+
+def own_key(s: Subject) -> Verdict:
+    """Whether the key of a table is as its stack declares it, and of its own account where it is live."""
+    key = s.seen.encryption
+    if not isinstance(key, ObservedKey):
+        return EXEMPT  # another rule's finding
+    if s.seen.source is not Source.LIVE:
+        return declared_key(key, s.placed)
+    account = s.seen.where.split(":")[4]
+    if key.where.startswith("arn:") and key.where.split(":")[4] != account:
+        return fail(f"the key belongs to account {key.where.split(':')[4]}, which can take it away")
+    return declared_key(key, s.placed, account)
 
 
 def same_policy(seen: Mapping[str, Any], declared: Mapping[str, Any], what: str) -> Verdict:

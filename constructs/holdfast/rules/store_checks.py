@@ -16,7 +16,6 @@ from holdfast.rules.estate import alike, changes
 from holdfast.rules.store_backups import kept
 from holdfast.rules.store_buckets import access_logs_kept, declared_policy
 from holdfast.rules.store_network import SUBNET, VPC
-from holdfast.rules.store_network import no_ranges as no_ranges
 from holdfast.rules.store_subject import (
     BROKER,
     CACHE,
@@ -27,6 +26,7 @@ from holdfast.rules.store_subject import (
     INSTANCE,
     LOG_GROUP,
     Need,
+    StoreSubject,
     about,
     all_own,
     at_least,
@@ -41,7 +41,6 @@ from holdfast.rules.store_subject import (
     starting,
     worst,
 )
-from holdfast.rules.store_subject import StoreSubject as StoreSubject
 from holdfast.store_alarms import store_alarms
 from holdfast.store_settings import (
     BACKUP_WINDOW,
