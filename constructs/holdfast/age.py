@@ -43,7 +43,10 @@ def declarations(folder: Path) -> dict[str, Declaration]:
 
 def _tables(path: Path) -> Iterator[tuple[str, tuple[int, dict[str, range]]]]:
     """(declared name, (line, lines of each fact)) of every ``Table(…)`` or other store in a module."""
-    tree = ast.parse(path.read_text())
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, OSError):
+        return  # what Python cannot read declares nothing
     constants = {
         target.id: node.value.value
         for node in tree.body

@@ -1,0 +1,133 @@
+"""How `holdfast audit` and `fix` end when they saw nothing, too little or another place, and what they say then."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from emulator import Aws, fresh_account
+from faults import error, only, proxy
+from live_account import bare, clean
+from test_fix import SHOP
+
+from holdfast import cli
+from holdfast.age import declarations
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
+    """An account that has one of the two declared tables, and no stack."""
+    clean(monkeypatch)
+    found = fresh_account()
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", found.account)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
+    found.client("dynamodb").create_table(**bare("orders-prod"))
+    return found
+
+
+@pytest.fixture
+def run(
+    aws: Aws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    monkeypatch.setattr(cli, "_catalog", lambda: SHOP)
+    monkeypatch.chdir(tmp_path)
+
+    def command(name: str, *arguments: str, endpoint: str = aws.endpoint) -> tuple[int, str, str]:
+        code = cli.main([name, "--env", "prod", "--endpoint-url", endpoint, *arguments])
+        return code, *capsys.readouterr()
+
+    return command
+
+
+@pytest.mark.parametrize("command", ["audit", "fix"])
+@pytest.mark.parametrize("region", ["eu-west-1", ""])
+def test_a_region_where_nothing_is_declared_is_refused(command: str, region: str, run: Run) -> None:
+    code, out, err = run(command, "--region", region)
+    assert (code, out) == (2, "")
+    assert err == f"holdfast: nothing of prod is declared in --region {region!r}: known are us-east-1\n"
+
+
+@pytest.mark.parametrize("command", ["audit", "fix"])
+def test_credentials_of_another_account_are_refused_before_anything_is_read(command: str, run: Run, aws: Aws) -> None:
+    code, out, err = run(command, "--account", "123456789012")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"holdfast: the credentials are of account {aws.account}, not 123456789012: ")
+    assert run(command, "--account", "123456789012", "--account", aws.account)[0] == 1
+
+
+def test_a_choice_of_rules_does_not_hide_that_nothing_could_be_read(run: Run, aws: Aws) -> None:
+    blind = only({"ListTables"}, lambda asked: error(asked, "AccessDeniedException"))
+    with proxy(aws.endpoint, blind) as endpoint:
+        code, out, _ = run("audit", "--select", "HF001", endpoint=endpoint)
+        assert code == 3
+        assert "HF614" in out
+        assert run("fix", endpoint=endpoint)[0] == 3
+
+
+def test_a_choice_of_rules_does_not_hide_that_a_table_is_gone(run: Run) -> None:
+    code, out, _ = run("audit", "--select", "HF004")
+    assert code == 1
+    assert "HF601" in out
+    assert "HF010" not in out
+
+
+def test_a_choice_that_names_no_rule_is_refused(run: Run) -> None:
+    code, _, err = run("audit", "--select", ",")
+    assert (code, err) == (2, "holdfast: --select names no rule: give ids, such as HF001,HF004\n")
+
+
+def test_what_no_call_repairs_and_what_is_not_there_are_no_success(run: Run) -> None:
+    code, out, err = run("fix", "--only", "HF007", "--apply")
+    assert (code, out) == (1, "")
+    assert "not changed: HF007 orders-prod: the key alias/holdfast/" in err
+    assert "not there: carts-prod: " in err
+
+
+def test_lines_to_paste_go_where_the_audit_looked(run: Run, aws: Aws) -> None:
+    code, out, _ = run("fix", "--only", "HF001")
+    comment, line = out.splitlines()
+    assert code == 1
+    assert comment == f"# HF001 orders-prod in account {aws.account}: deletion protection on"
+    assert line.endswith(f"--region us-east-1 --endpoint-url {aws.endpoint}")
+
+
+def test_a_reader_that_stops_early_does_not_change_the_exit_status(aws: Aws, tmp_path: Path) -> None:
+    line = [sys.executable, "-m", "holdfast.cli", "audit", "--env", "prod", "--endpoint-url", aws.endpoint]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as started:
+        assert started.stdout
+        assert started.stderr
+        started.stdout.close()
+        said = started.stderr.read()
+    assert started.returncode == 1
+    assert "Traceback" not in said
+    assert "declared tables" in said.splitlines()[-1]
+
+
+def test_a_closed_output_is_no_traceback() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m holdfast.cli lint >&-", shell=True, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (cli.main(["lint"]), False)
+
+
+@pytest.mark.parametrize("text", [b"def broken(:\n", b'name = "\xff\xfe"\n', b"x = '\0'\n"])
+def test_a_module_that_python_cannot_read_declares_nothing_and_the_others_do(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "broken.py").write_bytes(text)
+    (tmp_path / "good.py").write_text('Table(name="orders")\n')
+    assert list(declarations(tmp_path)) == ["orders"]
+
+
+def test_a_catalog_that_python_cannot_read_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "__init__.py").write_text("CATALOG = (\n")
+    line = [sys.executable, "-m", "holdfast.cli", "list"]
+    done = subprocess.run(line, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith("line 1: Python cannot read it ('(' was never closed)\n")
+    assert done.stderr.count("\n") == 1
