@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from emulator import Aws, fresh_account
-from faults import error, only, proxy
+from faults import Asked, Reply, error, only, proxy
 from live_account import bare, clean
 from test_fix import SHOP
 
@@ -131,3 +135,36 @@ def test_a_catalog_that_python_cannot_read_is_one_line(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.endswith("line 1: Python cannot read it ('(' was never closed)\n")
     assert done.stderr.count("\n") == 1
+
+
+def test_interrupting_an_audit_that_is_throttled_ends_it_soon(aws: Aws, tmp_path: Path) -> None:
+    for n in range(20):
+        aws.client("dynamodb").create_table(**bare(f"table-{n}"))
+    asked = threading.Event()
+
+    def throttle(request: Asked, forward: Callable[[], Reply]) -> Reply:
+        if request.operation in ("GetCallerIdentity", "ListTables"):
+            return forward()
+        asked.set()
+        return error(request, "ThrottlingException")
+
+    with proxy(aws.endpoint, throttle) as endpoint:
+        line = [sys.executable, "-m", "holdfast.cli", "audit", "--env", "prod", "--endpoint-url", endpoint]
+        with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as started:
+            assert asked.wait(30)
+            began = time.monotonic()
+            started.send_signal(signal.SIGINT)
+            _, said = started.communicate(timeout=40)
+    assert time.monotonic() - began < 5
+    assert (started.returncode, said) == (130, "")
+
+
+def test_an_endpoint_that_never_answers_is_given_up_after_three_attempts(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.live.session.FIRST_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        code, out, err = run("audit", endpoint=f"http://127.0.0.1:{silent.getsockname()[1]}")
+    assert (code, out) == (2, "")
+    assert err.startswith("holdfast: AWS cannot be asked who we are (the connection broke (Read timeout")
+    assert err.count("\n") == 1

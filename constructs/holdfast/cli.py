@@ -336,6 +336,7 @@ def _look(
     from holdfast.audit import audit
     from holdfast.catalog import environments_named, placements
     from holdfast.live.reader import read_all
+    from holdfast.live.session import interruptible
     from holdfast.rules import check_waivers
 
     environments = environments_named(args.env)
@@ -343,7 +344,9 @@ def _look(
     declared = {p.fill(t.name) for p in placements(stacks) for t in p.tables}
     mentions = code(declared)
     places = placements(stacks, environments)
-    accounts = read_all(_options(args, environments, stacks), names=declared, places=places, progress=_progress())
+    options = _options(args, environments, stacks)
+    with interruptible():
+        accounts = read_all(options, names=declared, places=places, progress=_progress())
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
     folder = Path(str(package.__file__)).parent

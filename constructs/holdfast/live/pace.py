@@ -9,6 +9,7 @@ import time
 SLOWEST = 0.1  # seconds between calls: the lowest limit that DynamoDB documents is ten a second
 ATTEMPTS = 12
 LONGEST = 5.0
+STOP = threading.Event()  # set when whoever asked wants no answer any more: nobody waits on, in any thread
 
 
 class Pace:
@@ -28,7 +29,7 @@ class Pace:
             now = time.monotonic()
             turn = max(now, self._free)
             self._free = turn + self._interval
-        time.sleep(turn - now)
+        STOP.wait(turn - now)
         return turn
 
     def slower(self, sent: float) -> None:
@@ -46,4 +47,4 @@ class Pace:
 
 def pause(attempt: int) -> None:
     """Before the next attempt: longer each time, and never for all callers alike."""
-    time.sleep(random.uniform(0, min(LONGEST, 0.05 * 2**attempt)))
+    STOP.wait(random.uniform(0, min(LONGEST, 0.05 * 2**attempt)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import botocore.session
@@ -29,11 +31,12 @@ from holdfast.iam import Call
 from holdfast.live.calls import IDENTITY
 from holdfast.live.failure import CallError, Kind, answered
 from holdfast.live.options import Options
-from holdfast.live.pace import ATTEMPTS, Pace, pause
+from holdfast.live.pace import ATTEMPTS, STOP, Pace, pause
 from holdfast.live.wire import Wire
 
 CONNECTIONS = 64
 UNREACHABLE_ATTEMPTS = 3
+FIRST_SECONDS = 5  # for an answer to who we are; an endpoint that gives none is the wrong one
 DOWN = 20  # so many failures to connect in a row mean that nobody is there any more
 ASSUME_ROLE = Call(service="sts", operation="AssumeRole", action="sts:AssumeRole", reads="credentials of the role")
 NO_CREDENTIALS = (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError, TokenRetrievalError, SSOError)
@@ -72,6 +75,8 @@ class Api:
         pace, attempt = self._paces[call], 0
         while True:
             sent = pace.wait()
+            if STOP.is_set():
+                raise CallError(call, Kind.OTHER, "interrupted")
             try:
                 answer = self._send(call, parameters)
             except CallError as failure:
@@ -124,6 +129,8 @@ class Api:
 
     def _patience(self, failure: CallError) -> int:
         match failure.kind:
+            case Kind.TRANSIENT if failure.call.service == "sts":
+                return UNREACHABLE_ATTEMPTS
             case Kind.THROTTLED | Kind.TRANSIENT:
                 return ATTEMPTS
             case Kind.UNREACHABLE:
@@ -179,7 +186,7 @@ class Api:
                     parameter_validation=False,  # what we send is ours
                     retries={"total_max_attempts": 1},  # ours are by operation, as the limits are
                     connect_timeout=10,
-                    read_timeout=30,
+                    read_timeout=FIRST_SECONDS if service == "sts" else 30,
                 )
                 try:
                     self._clients[service] = self._session.create_client(
@@ -203,6 +210,25 @@ class Api:
                     ca_bundle=self._session.get_config_variable("ca_bundle"),
                 )
         return self._wire
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C ends the retries of all threads at once; else it would wait for the last of them."""
+
+    def stop(*_: object) -> None:
+        STOP.set()
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's
+        return
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        STOP.clear()
 
 
 def apis(options: Options, calls: Iterable[Call]) -> Iterator[Api]:
