@@ -50,7 +50,11 @@ def live(observed: Observed, region: str, **changes: Any) -> TableSeen:
     encryption = observed.encryption
     if isinstance(encryption, ObservedKey):
         encryption = replace(
-            encryption, deletion_policy=ONLY_IN_TEMPLATES, update_replace_policy=ONLY_IN_TEMPLATES, policy={}
+            encryption,
+            where=f"arn:aws:kms:{region}:{ID}:key/{observed.stack}",
+            deletion_policy=ONLY_IN_TEMPLATES,
+            update_replace_policy=ONLY_IN_TEMPLATES,
+            policy=_deployed(encryption.policy),
         )
     seen = replace(
         observed,
@@ -71,6 +75,18 @@ def live(observed: Observed, region: str, **changes: Any) -> TableSeen:
         stack=observed.stack,
     )
     return replace(table, **changes)
+
+
+def _deployed(part: Any) -> Any:
+    """A value of a template as CloudFormation deploys it to the account."""
+    if isinstance(part, list):
+        return [_deployed(p) for p in part]
+    if not isinstance(part, dict):
+        return part
+    if "Fn::Join" in part:
+        separator, words = part["Fn::Join"]
+        return separator.join(map(_deployed, words))
+    return ID if part == {"Ref": "AWS::AccountId"} else {k: _deployed(v) for k, v in part.items()}
 
 
 def account(region: str, ids: tuple[str, ...] = EVERY, **changes: Any) -> Account:

@@ -616,7 +616,7 @@ def test_templates_that_cannot_be_read_leave_live_guards_judged_and_retain_unkno
     gap = one(found, "HF004", WEBHOOKS).gap
     assert gap
     assert gap.deployed == "unknown"
-    assert {f.rule.id for f in unknowns(found) if f.table == WEBHOOKS} == {"HF002", "HF003", "HF012", "HF014", "HF615"}
+    assert {f.rule.id for f in unknowns(found) if f.table == WEBHOOKS} == {"HF002", "HF003", "HF012", "HF615"}
 
 
 FIELDS = ("deletion_protection", "recovery", "recovery_days", "ttl", "encryption", "tags", "key", "indexes", "billing",
@@ -824,3 +824,25 @@ def test_what_no_account_has_is_missed_once() -> None:
     found = look(empty, replace(empty, id="333333333333"))
     missed = [f.table for f in found.findings if f.rule.id == "HF601" and f.outcome is Outcome.FAIL]
     assert len(missed) == len(set(missed)) > 3
+
+
+def with_key(seen: Account, **changes: Any) -> Account:
+    assert isinstance(seen.tables, Mapping)
+    key_ = seen.tables[ANALYSIS].observed.encryption
+    assert isinstance(key_, ObservedKey)
+    return with_table(seen, ANALYSIS, observed={"encryption": replace(key_, **changes)})
+
+
+def test_a_live_key_is_that_of_the_stack_and_of_its_own_account() -> None:
+    assert one(look(few()), "HF014", ANALYSIS).outcome is Outcome.PASS
+    theirs = {"Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::666666666666:root"}, "Action": "kms:*"}
+    for changes, says in (
+        ({"policy": {"Statement": [theirs | {"Resource": "*"}]}}, "the key policy is not as declared"),
+        ({"where": f"arn:aws:kms:{PROD}:666666666666:key/theirs"}, "belongs to account 666666666666"),
+        ({"extras": frozenset({"Origin"})}, "Origin"),
+    ):
+        found = look(with_key(few(), **changes))
+        assert failed(found) == {("HF014", ANALYSIS)}
+        assert says in one(found, "HF014", ANALYSIS).detail
+    unread = look(with_key(few(), policy=Unknown("not allowed")))
+    assert {f.rule.id for f in unknowns(unread)} == {"HF009", "HF014"}

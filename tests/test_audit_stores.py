@@ -150,6 +150,17 @@ def test_what_cannot_be_read_of_a_store_does_not_hide_what_its_template_lacks() 
     assert one(found, "HF501", DATABASE).outcome is Outcome.UNKNOWN
 
 
+def test_a_store_that_cannot_be_read_passes_no_rule_on_the_word_of_its_template() -> None:
+    seen = door().read()
+    assert seen.stores is not None
+    key = next(k for k in seen.stores.found if k[2] == DATABASE)
+    unread = replace(seen.stores, found={**seen.stores.found, key: Unknown("not allowed")})
+    found = look(replace(seen, stores=unread))
+    judged = {f.rule.id: f.outcome for f in found.findings if f.table == DATABASE and f.rule.id in JUDGED}
+    assert set(judged.values()) == {Outcome.UNKNOWN, Outcome.EXEMPT}
+    assert judged["HF510"] is judged["HF514"] is Outcome.UNKNOWN
+
+
 # Who else is there
 
 

@@ -360,7 +360,8 @@ def test_no_value_leaves_a_function_but_that_of_a_variable_for_tables() -> None:
         "STABLE_MODE": "true",
         "USE_TABLE": "true",
         "ESCAPED": "arn:aws:dynamodb:us-east-1:1:table/x\x1b[2J\nok",
-        "STALE_TABLE": "gone",
+        "TABLE_MODE": "strict",
+        "STALE_TABLE_V2": "gone",
         "ANYTHING": "orders",
         "THEIRS": "arn:aws:dynamodb:eu-west-1:999999999999:table/theirs",
     }

@@ -19,8 +19,8 @@ from holdfast.rules import TABLE_RULES, checked, excused, finding, live, verdict
 from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Subject, Verdict, fail, unknown
 from holdfast.template import StackSeen, observe
 
-# What no API shows: the deployed template alone says. The key policy names the account in words of a template.
-ONLY_DEPLOYED = frozenset({"HF002", "HF003", "HF012", "HF014"})
+# What no API shows: the deployed template alone says.
+ONLY_DEPLOYED = frozenset({"HF002", "HF003", "HF012"})
 # The rule that stands for each guard in the three columns.
 COLUMNS = {
     Guard.DELETION_PROTECTION: "HF001",

@@ -12,7 +12,7 @@ from holdfast.account import Mention
 ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:([a-z0-9*?-]*):([0-9*?]*):table/([A-Za-z0-9_.*?-]{1,255})(?=/|$)")
 NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 # Variables whose value is taken for a table although nobody knows it; those of secrets never are.
-VARIABLE = re.compile(r"(?:^|_)TABLES?(?:_?(?:NAME|ARN))?$", re.IGNORECASE)
+VARIABLE = re.compile(r"(?:^|_)TABLES?(?:_?(?:NAME|ARN))?(?:_?V?[0-9]+)?$", re.IGNORECASE)
 SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 SWITCH = re.compile(r"true|false|yes|no|on|off|none|null|[0-9.]+", re.IGNORECASE)
 WILD = frozenset("*?")

@@ -376,7 +376,7 @@ RULES = (
         "wider changes who can read personal data, and no other check looks inside.",
         fix="Remove the override on the key of {stack}; change holdfast.keys.key_policy if the change is meant.",
         severity=Severity.HIGH,
-        check=with_key(lambda key, s: declared_key(key, s.placed)),
+        check=own_key,
     ),
     Rule(
         id="HF015",
