@@ -162,6 +162,42 @@ def test_down_ends_it_and_reset_empties_it(here: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out.splitlines()[-1] == "It does not run: `holdfast local up` starts it."
 
 
+@pytest.mark.parametrize("step", ["up", "incident", "down", "reset"])
+def test_one_command_at_a_time_changes_the_emulator(here: Path, capsys: pytest.CaptureFixture[str], step: str) -> None:
+    with process.alone():
+        assert main(["local", step]) == 2
+    assert capsys.readouterr().err.startswith("holdfast: another `holdfast local` command is at work")
+    assert not process.HOME.exists()
+
+
+@pytest.mark.parametrize("step", ["status", "down", "reset"])
+def test_an_emulator_that_does_not_answer_is_not_called_stopped_and_keeps_its_state(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    running = process.start(port=0)
+    os.kill(running.pid, signal.SIGSTOP)
+    try:
+        with monkeypatch.context() as impatient:
+            impatient.setattr(process, "ANSWER_SECONDS", 0.3)
+            assert main(["local", step]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith(f"holdfast: {running.endpoint} does not answer within 0.3 s, but somebody listens there")
+        assert (process.HOME / "emulator.json").exists()
+    finally:
+        os.kill(running.pid, signal.SIGCONT)
+
+
+def test_a_state_that_cannot_be_removed_is_not_called_emptied(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "elsewhere").mkdir()
+    process.HOME.parent.mkdir()
+    process.HOME.symlink_to(here / "elsewhere")
+    assert main(["local", "reset"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "symbolic link" in err
+
+
 def test_a_killed_emulator_is_noticed_and_started_again(here: Path) -> None:
     running = process.start(port=0)
     os.kill(running.pid, signal.SIGKILL)
@@ -210,6 +246,7 @@ def test_only_this_machine_is_ever_asked(endpoint: str) -> None:
     [
         (["up", "--env", "staging"], "holdfast: unknown environment 'staging': known are prod, test, all"),
         (["incident"], "holdfast: the emulator does not run: `holdfast local up` starts it"),
+        (["up", "--port", "70000"], "holdfast: --port 70000 is no port: give 1 to 65535, or 0 for any"),
     ],
 )
 def test_bad_input_is_one_line(here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:

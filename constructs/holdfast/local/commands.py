@@ -27,24 +27,32 @@ def run(args: Namespace, stacks: tuple[Stack, ...]) -> int:
 
 
 def _run(args: Namespace, stacks: tuple[Stack, ...]) -> int:
+    if args.step == "status":
+        return status()
+    with process.alone():
+        return _change(args, stacks)
+
+
+def _change(args: Namespace, stacks: tuple[Stack, ...]) -> int:
     match args.step:
         case "up":
             return up(stacks, args.env, args.port)
-        case "status":
-            return status()
         case "incident":
             return incident()
         case "down":
             print(f"Stopped; its state is {HELD}." if process.stop() else "It does not run.")
         case "reset":
             process.stop()
-            shutil.rmtree(process.HOME, ignore_errors=True)
+            if process.HOME.exists():
+                shutil.rmtree(process.HOME)
             print("Emptied: no stack, no table, no state is left.")
     return 0
 
 
 def up(stacks: tuple[Stack, ...], env: str, port: int) -> int:
     places = placements(stacks, environments_named(env))
+    if not 0 <= port <= 65535:
+        raise InputError(f"--port {port} is no port: give 1 to 65535, or 0 for any")
     began = time.monotonic()
     emulator = process.start(port=port)
     say(f"The emulator answers on {emulator.endpoint}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
@@ -9,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +24,7 @@ HOME = Path(".holdfast", "local")
 PORT = 4566
 START_SECONDS = 60
 STOP_SECONDS = 30
+ANSWER_SECONDS = 20
 # What leads programs elsewhere: credentials and endpoints of the caller, and proxies between here and loopback.
 FOREIGN = ("AWS_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "CDK_")
 
@@ -40,11 +43,14 @@ class Running:
 
 
 def running(home: Path = HOME) -> Running | None:
-    """The emulator of this repository; None when it does not run."""
+    """The emulator of this repository; None when it does not run. InputError when nobody can say."""
     try:
         told = json.loads((home / "emulator.json").read_text())
         found = Running(pid=told["pid"], port=told["port"], endpoint=told["endpoint"], token=told["token"])
-        answer = contents(found)
+        answer = dict(ask(found.endpoint + "/_holdfast", seconds=ANSWER_SECONDS))
+    except TimeoutError:
+        said = f"{found.endpoint} does not answer within {ANSWER_SECONDS} s, but somebody listens there"
+        raise InputError(f"{said}: if process {found.pid} is a stuck emulator, end it and try again") from None
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return found if answer.get("token") == found.token and answer.get("pid") == found.pid else None
@@ -55,18 +61,31 @@ def contents(emulator: Running) -> dict[str, Any]:
     return dict(ask(emulator.endpoint + "/_holdfast"))
 
 
-def ask(address: str, body: object = None) -> Any:
+def ask(address: str, body: object = None, *, seconds: float = 60) -> Any:
     """One of Holdfast's own addresses in the emulator."""
-    return json.loads(send(address, b"" if body is None else json.dumps(body).encode(), {}, method="POST"))
+    text = b"" if body is None else json.dumps(body).encode()
+    return json.loads(send(address, text, {}, method="POST", seconds=seconds))
 
 
-def send(address: str, body: bytes, headers: Mapping[str, str], *, method: str) -> str:
+def send(address: str, body: bytes, headers: Mapping[str, str], *, method: str, seconds: float = 60) -> str:
     """One request to the emulator, past any proxy, and to this machine only."""
     if not address.startswith("http://127.0.0.1:"):
         raise InputError(f"{address} is not this machine: the emulator is only asked on 127.0.0.1")
-    with _opener.open(Request(address, body, dict(headers), method=method), timeout=60) as answer:
+    with _opener.open(Request(address, body, dict(headers), method=method), timeout=seconds) as answer:
         text: bytes = answer.read()
     return text.decode()
+
+
+@contextmanager
+def alone(home: Path = HOME) -> Iterator[None]:
+    """One command at a time starts, fills or ends the emulator of a repository."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with (home.parent / f"{home.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError("another `holdfast local` command is at work in this repository: wait for it") from None
+        yield
 
 
 def start(home: Path = HOME, port: int = PORT) -> Running:
