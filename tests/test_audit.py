@@ -846,3 +846,10 @@ def test_a_live_key_is_that_of_the_stack_and_of_its_own_account() -> None:
         assert says in one(found, "HF014", ANALYSIS).detail
     unread = look(with_key(few(), policy=Unknown("not allowed")))
     assert {f.rule.id for f in unknowns(unread)} == {"HF009", "HF014"}
+
+
+def test_a_name_that_refers_to_itself_is_unknown_and_no_traceback() -> None:
+    resources = {"A": {"Type": "AWS::DynamoDB::Table", "Properties": {"TableName": {"Fn::Sub": "${A}"}}}, "B": None}
+    stack = StackSeen(id="S", where="S", template={"Resources": resources})
+    (seen,) = observe(stack)
+    assert isinstance(seen.name, Unknown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,6 +22,8 @@ from holdfast.live.options import Options
 from holdfast.live.reader import read, read_all
 from holdfast.model import Encryption, Projection
 from holdfast.observed import ObservedKey, Source
+from holdfast.rules.base import Outcome
+from holdfast.rules.live import index_value
 from holdfast.template import observe
 
 
@@ -368,3 +371,44 @@ def test_no_value_leaves_a_function_but_that_of_a_variable_for_tables() -> None:
     function = {"FunctionName": "f", "Environment": {"Variables": variables}}
     found = {m.table: m.place for m in mentions.in_functions([function], {"orders"})}
     assert found == {"gone": None, "orders": None, "theirs": ("999999999999", "eu-west-1")}
+
+
+def test_an_index_that_is_being_deleted_is_none_and_one_that_is_being_built_says_so() -> None:
+    whole = {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}], "Projection": {"ProjectionType": "ALL"}}
+    listed = [
+        {"IndexName": "going", "IndexStatus": "DELETING", "ItemCount": 9, "IndexSizeBytes": 9} | whole,
+        {"IndexName": "coming", "IndexStatus": "CREATING", "ItemCount": 0, "IndexSizeBytes": 0} | whole,
+    ]
+    found = tables.seen("t", "arn", answers(GlobalSecondaryIndexes=listed), AROUND, None)
+    assert isinstance(found.observed.indexes, dict)
+    assert isinstance(found.indexes, dict)
+    assert list(found.observed.indexes) == list(found.indexes) == ["coming"]
+    assert found.indexes["coming"].status == "CREATING"
+    verdict = index_value("coming", found.indexes["coming"], replace(found, items=100), of=1, days_old=400)
+    assert verdict.outcome is Outcome.EXEMPT
+
+
+def test_only_indexes_of_declared_tables_are_paid_for_and_tags_that_lag_are_asked_again(
+    monkeypatch: pytest.MonkeyPatch, aws: Aws, key: str
+) -> None:
+    door = api(monkeypatch, aws.endpoint, aws.account)
+    asked: list[tuple[str, dict[str, Any]]] = []
+    call, pages = door.call, door.pages
+
+    def called(what: Any, **parameters: Any) -> Any:
+        asked.append((what.operation, parameters))
+        return call(what, **parameters)
+
+    def paged(what: Any, **parameters: Any) -> Any:
+        asked.append((what.operation, parameters))
+        return pages(what, **parameters)
+
+    monkeypatch.setattr(door, "call", called)
+    monkeypatch.setattr(door, "pages", paged)
+    read(door, names={"somebody-else"})
+    assert "GetMetricData" not in {name for name, _ in asked}
+    asked.clear()
+    read(door, names={"orders"})
+    own = [p["ResourceArn"] for name, p in asked if name == "ListTagsOfResource"]
+    assert any(arn.endswith("table/orders") for arn in own)  # it lacks most required tags
+    assert "GetMetricData" in {name for name, _ in asked}

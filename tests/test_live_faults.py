@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -248,6 +249,38 @@ def test_an_answer_that_is_no_answer_is_unknown(look: Look, truth: Account, oper
         "DescribeAlarms": o.watched,
     }
     assert isinstance(unread[operation], Unknown)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        None,
+        [1],
+        {},
+        {"TableStatus": "ACTIVE"},
+        {"GlobalSecondaryIndexes": [{}]},
+        {"GlobalSecondaryIndexes": None},
+        {"SSEDescription": None},
+        {"CreationDateTime": 1e30, "ItemCount": None},
+        {"AttributeDefinitions": None},
+    ],
+)
+def test_an_odd_table_in_a_good_answer_is_unknown_where_it_is_odd(look: Look, truth: Account, table: Any) -> None:
+    def odd(asked: Asked, forward: Forward) -> Reply:
+        reply = forward()
+        if asked.operation != "DescribeTable" or asked.table != "orders":
+            return reply
+        answer = json.loads(reply.body)
+        whole = isinstance(table, dict) and len(table) and "TableStatus" not in table
+        answer["Table"] = answer["Table"] | table if whole else table
+        return Reply(reply.status, json.dumps(answer).encode())
+
+    seen = tables(look(odd))["orders"]
+    if not (isinstance(table, dict) and table and "TableStatus" not in table):
+        assert isinstance(seen.observed.deletion_protection, Unknown)
+        assert isinstance(seen.status, Unknown)
+    elif "SSEDescription" not in table:  # without one DynamoDB's own key encrypts
+        assert list(wrong(tables(truth)["orders"], seen)) == []
 
 
 def test_a_table_deleted_between_list_and_describe_is_not_there(look: Look, aws: Aws, truth: Account) -> None:

@@ -46,6 +46,7 @@ class IndexUse:
     items: int | Unknown
     size: int | Unknown
     reads: float | Unknown  # consumed read units of the last 30 days
+    status: str = "ACTIVE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

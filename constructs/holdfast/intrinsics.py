@@ -122,7 +122,9 @@ class Resolver:
         properties = resource.get("Properties", {})
         for candidate in (f"{kind}Name", "TableName", "QueueName", "FunctionName", "TopicName", "LogGroupName"):
             if candidate in properties:
-                return self.text(properties[candidate])
+                if self.depth > 20:
+                    return Unknown(f"the name of {reference.logical_id} refers to itself")
+                return Resolver(self.template, self.region, self.depth + 1).text(properties[candidate])
         return Unknown(f"{reference.logical_id} is named at deploy time")
 
     def _join(self, separator: str, parts: Any) -> Any:

@@ -241,7 +241,7 @@ def _read_alarm(stack: StackSeen, logical_id: str, p: Any) -> list[AlarmMetric]:
 
 def observe_key(stack: StackSeen, logical_id: str) -> ObservedKey | Unknown:
     """A key of the same template."""
-    resource = stack.template["Resources"].get(logical_id, {})
+    resource = _dict(stack.template["Resources"].get(logical_id))
     if resource.get("Type") != "AWS::KMS::Key" or stack.present(resource) is not True:
         return Unknown(f"{logical_id} is no key of this template")
     p = resource.get("Properties", {})

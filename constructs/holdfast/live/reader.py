@@ -19,6 +19,7 @@ from holdfast.live.options import Options
 from holdfast.live.session import Api, apis
 from holdfast.model import Encryption
 from holdfast.observed import ObservedKey, Source
+from holdfast.policy import REQUIRED_TAGS
 from holdfast.template import StackSeen, observe
 
 Progress = Callable[[int, int], None]  # calls that are done, of how many
@@ -155,7 +156,7 @@ class _Reader:
                 pool.shutdown(cancel_futures=True)
         gone = set(self._gone(described, backups, ttls, policies))
         self._forget(gone)
-        there = {name: t["Table"] for name, t in described.items() if isinstance(t, dict) and "Table" in t}
+        there = {name: table for name, answer in described.items() if (table := tables.described(answer)) is not None}
         around = self._surroundings(there, now, watching.result(), topics.result())
         owners = _owners(stacks.result())
         found: dict[str, TableSeen] = {}
@@ -207,10 +208,14 @@ class _Reader:
         except CallError as failure:
             refused = failure
         by_arn = {r["ResourceARN"]: _pairs(r["Tags"]) for page in pages for r in page.get("ResourceTagMappingList", ())}
-        rest = [name for name, arn in arns.items() if not by_arn.get(arn)]
+        rest = [name for name, arn in arns.items() if not self._settled(name, by_arn.get(arn, {}))]
         with ThreadPoolExecutor(WORKERS) as pool:
             alone = dict(zip(rest, pool.map(lambda name: self._own_tags(arns[name], refused), rest), strict=True))
         return {name: alone[name] if name in alone else by_arn[arn] for name, arn in arns.items()}
+
+    def _settled(self, name: str, tags: Mapping[str, str]) -> bool:
+        """Whether the pages can be believed: they lag behind, so a declared table that lacks a tag is asked itself."""
+        return bool(tags) and (name not in self._names or set(REQUIRED_TAGS) <= set(tags))
 
     def _own_tags(self, arn: str, refused: CallError | None) -> Mapping[str, str] | Unknown:
         try:
@@ -257,7 +262,9 @@ class _Reader:
 
     def _reads(self, there: Mapping[str, Mapping[str, Any]], now: datetime) -> dict[tuple[str, str], float] | Unknown:
         """Read units of every index over thirty days; an index that nobody read has no data points at all."""
-        indexes = [(n, i["IndexName"]) for n, t in there.items() for i in t.get("GlobalSecondaryIndexes", ())]
+        # Each is paid for, and nobody asks how an index of somebody else's table is used.
+        asked = {n: t for n, t in there.items() if n in self._names or not self._names}
+        indexes = [(n, index) for n, t in asked.items() for index in tables.index_names(t)]
         chunks = [indexes[i : i + METRICS_PER_CALL] for i in range(0, len(indexes), METRICS_PER_CALL)]
         with ThreadPoolExecutor(4) as pool:
             found = list(pool.map(lambda chunk: self._reads_of(chunk, now), chunks))

@@ -42,8 +42,28 @@ def key_arn(table: Answer | Unknown) -> str | None:
     """The key that encrypts a table, where it is not DynamoDB's own."""
     if isinstance(table, Unknown):
         return None
-    sse = table.get("SSEDescription", {})
-    return sse.get("KMSMasterKeyArn") if sse.get("Status") not in ("DISABLED", "DISABLING") else None
+    sse = table.get("SSEDescription")
+    if not isinstance(sse, Mapping) or sse.get("Status") in ("DISABLED", "DISABLING"):
+        return None
+    arn = sse.get("KMSMasterKeyArn")
+    return arn if isinstance(arn, str) else None
+
+
+def described(answer: Any) -> Answer | None:
+    """The table in an answer of DescribeTable; none where the answer holds none, whatever else it holds."""
+    table = answer.get("Table") if isinstance(answer, Mapping) else None
+    return table if isinstance(table, Mapping) and "TableName" in table and "TableStatus" in table else None
+
+
+def index_names(table: Answer) -> list[str]:
+    """The indexes of a table that can be asked about by name; one that is being deleted is no longer one."""
+    indexes = table.get("GlobalSecondaryIndexes")
+    found = [i for i in indexes if isinstance(i, Mapping)] if isinstance(indexes, list) else []
+    return [i["IndexName"] for i in found if isinstance(i.get("IndexName"), str) and not _going(i)]
+
+
+def _going(index: Answer) -> bool:
+    return index.get("IndexStatus") == "DELETING"
 
 
 def seen(name: str, arn: str, found: Answers, around: Surroundings, stack: str | Unknown | None) -> TableSeen:
@@ -156,7 +176,7 @@ def _key(schema: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]) -> Key:
 
 
 def _indexes(indexes: Sequence[Answer], kinds: Mapping[str, Kind]) -> Iterator[tuple[str, Index | Unknown]]:
-    for index in indexes:
+    for index in (i for i in indexes if not _going(i)):
         yield (
             index["IndexName"],
             _try(lambda index=index: _key(index["KeySchema"], kinds) and parse_index(index, kinds)),
@@ -166,10 +186,18 @@ def _indexes(indexes: Sequence[Answer], kinds: Mapping[str, Kind]) -> Iterator[t
 def _uses(
     name: str, indexes: Sequence[Answer], reads: Mapping[tuple[str, str], float] | Unknown
 ) -> Iterator[tuple[str, IndexUse]]:
-    for index in indexes:
+    for index in (i for i in indexes if not _going(i)):
         own = index["IndexName"]
         known = reads if isinstance(reads, Unknown) else reads.get((name, own), Unknown("CloudWatch left it out"))
-        yield own, IndexUse(items=_count(index, "ItemCount"), size=_count(index, "IndexSizeBytes"), reads=known)
+        yield (
+            own,
+            IndexUse(
+                items=_count(index, "ItemCount"),
+                size=_count(index, "IndexSizeBytes"),
+                reads=known,
+                status=str(index.get("IndexStatus", "ACTIVE")),
+            ),
+        )
 
 
 def _extras(t: Answer | Unknown, policy: Answer | Unknown | None) -> Iterator[str]:
@@ -196,11 +224,14 @@ def _count(answer: Answer | Unknown, name: str) -> int | Unknown:
     if isinstance(answer, Unknown):
         return answer
     found = answer.get(name)
-    return int(found) if isinstance(found, int | float) else Unknown(f"DynamoDB gives no {name}")
+    return found if isinstance(found, int) else Unknown(f"DynamoDB gives no {name}")
 
 
 def _time(value: Any) -> datetime | Unknown:
-    return datetime.fromtimestamp(value, UTC) if isinstance(value, int | float) else Unknown("DynamoDB gives no time")
+    try:
+        return datetime.fromtimestamp(value, UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return Unknown("DynamoDB gives no time")
 
 
 def _of(answer: Any, name: str, *default: Any) -> Any:

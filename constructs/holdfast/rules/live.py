@@ -207,6 +207,8 @@ def index_value(index: str, use: IndexUse, live: TableSeen, *, of: int, days_old
     cost = f"a new item is written up to {1 + of} times with {_count(of, 'index', 'indexes')}"
     if isinstance(use.items, Unknown) or isinstance(live.items, Unknown):
         return unknown(f"{says}: it cannot be counted")
+    if use.status != "ACTIVE":
+        return Verdict(Outcome.EXEMPT, f"{says}: it is {use.status}, so neither is final")
     if live.items == 0:
         return Verdict(Outcome.EXEMPT, f"{says}: the table is empty")
     if use.items == 0:
