@@ -24,7 +24,7 @@ from holdfast.age import Declaration, declarations
 from holdfast.assembly import InputError
 from holdfast.audit import Audit, audit
 from holdfast.code import mentions
-from holdfast.gap import Commit
+from holdfast.gap import Commit, Gap
 from holdfast.intrinsics import Unknown
 from holdfast.model import Encryption, Usage
 from holdfast.observed import ObservedKey, Source
@@ -285,6 +285,24 @@ def test_a_line_that_is_not_committed_and_a_history_that_is_cut_off_have_no_age(
     assert facts.set_by("key") is not None
     module.write_text(module.read_text().replace('gsi("transcriptionJobName"),', 'gsi("transcriptionJob"),', 1))
     assert declarations(repository / "stacks")[name].set_by("indexes") is None  # one line of eleven is enough
+
+
+def test_a_module_that_moved_keeps_its_dates_whatever_git_is_told_to_ignore(repository: Path) -> None:
+    git(repository, "mv", "stacks/call_analytics.py", "stacks/calls.py")
+    git(repository, "config", "blame.ignoreRevsFile", "nowhere")
+    git(repository, "commit", "-q", "-m", "move", when=datetime(2026, 4, 20, tzinfo=UTC))
+    found = declarations(repository / "stacks")["call-analytics-{env}-call-analysis-{region}"]
+    assert found.where.startswith("stacks/calls.py:")
+    assert {f: c.when.date() for f, c in found.commits.items() if f in ("lifetime", "key")} == {
+        "lifetime": date(2026, 3, 2),
+        "key": date(2025, 1, 1),
+    }
+
+
+def test_clocks_that_differ_make_no_gap_of_less_than_no_days() -> None:
+    late = Commit("a" * 40, NOW + timedelta(hours=1))
+    gap = Gap(intent="on", deployed="off", live="off", says="", now=NOW, commit=late, updated=late.when)
+    assert (gap.days_intended, gap.days_since_update) == (0, 0)
 
 
 def test_every_declared_table_and_store_is_found_in_its_module() -> None:

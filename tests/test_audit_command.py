@@ -115,6 +115,13 @@ def test_sarif_is_valid_points_at_the_declaration_and_tells_findings_apart(found
     assert len({r["partialFingerprints"]["holdfast/v1"] for r in results}) == len(results)
 
 
+def test_every_place_in_sarif_is_a_relative_address(found: Audit) -> None:
+    results = json.loads(printed(found, "sarif", everything=True))["runs"][0]["results"]
+    uris = {r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in results}
+    assert len(uris) > 2
+    assert all(re.fullmatch(r"[A-Za-z0-9._~%/-]+", uri) for uri in uris)
+
+
 def test_junit_counts_every_verdict(found: Audit) -> None:
     suite = ElementTree.fromstring(printed(found, "junit").partition("?>")[2])
     assert suite.attrib["tests"] == str(len(found.findings))

@@ -77,7 +77,10 @@ def _blame(path: Path) -> dict[int, Commit | None]:
     commits: dict[str, Commit | None] = {UNCOMMITTED: None}
     lines: dict[int, Commit | None] = {}
     sha, number = "", 0
-    for line in _git(path.parent, "blame", "--porcelain", "-w", "--", path.name).splitlines():
+    blame = ("--porcelain", "-w", "--", path.name)
+    # Git ends where a list of commits to ignore is configured and missing; without the list it has dates all the same.
+    told = _git(path.parent, "blame", *blame) or _git(path.parent, "blame", "--no-ignore-revs-file", *blame)
+    for line in told.splitlines():
         word, _, rest = line.partition(" ")
         if line.startswith("\t"):
             lines[number] = commits.get(sha)

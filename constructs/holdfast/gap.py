@@ -28,11 +28,11 @@ class Gap:
 
     @property
     def days_intended(self) -> int | None:
-        return (self.now - self.commit.when).days if self.commit else None
+        return max(0, (self.now - self.commit.when).days) if self.commit else None  # clocks differ
 
     @property
     def days_since_update(self) -> int | None:
-        return (self.now - self.updated).days if self.updated else None
+        return max(0, (self.now - self.updated).days) if self.updated else None
 
     @property
     def age(self) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 from holdfast.rules.base import Finding, Outcome, Severity
 
@@ -75,7 +76,7 @@ def _result(f: Finding, rule: int) -> dict[str, Any]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": file or f.where.partition("#")[0]},
+                    "artifactLocation": {"uri": quote(file or f.where.partition("#")[0])},
                     "region": {"startLine": int(line) if file else 1},
                 },
                 "logicalLocations": [
