@@ -6,11 +6,12 @@ import copy
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from conftest import Json
 from live_stores import PLACED, door, look
 
 from holdfast import Environment, Placed
-from holdfast.account import Account, StackLive, Stores
+from holdfast.account import Account, StackLive, Stores, StoreSeen
 from holdfast.age import declarations
 from holdfast.audit import Audit
 from holdfast.audit_stores import JUDGED, ONLY_DEPLOYED
@@ -159,6 +160,26 @@ def test_a_store_that_cannot_be_read_passes_no_rule_on_the_word_of_its_template(
     judged = {f.rule.id: f.outcome for f in found.findings if f.table == DATABASE and f.rule.id in JUDGED}
     assert set(judged.values()) == {Outcome.UNKNOWN, Outcome.EXEMPT}
     assert judged["HF510"] is judged["HF514"] is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        ("deleting", Outcome.FAIL),
+        ("inaccessible-encryption-credentials-recoverable", Outcome.FAIL),
+        ("failed", Outcome.FAIL),
+        ("creating", Outcome.UNKNOWN),
+        ("backing-up", Outcome.PASS),
+    ],
+)
+def test_a_database_that_nobody_can_read_is_not_live(status: str, outcome: Outcome) -> None:
+    seen = door().read()
+    assert seen.stores is not None
+    key, store = next((k, s) for k, s in seen.stores.found.items() if k[2] == DATABASE)
+    assert isinstance(store, StoreSeen)
+    assert store.status == "available"
+    broken = replace(seen.stores, found={**seen.stores.found, key: replace(store, status=status)})
+    assert one(look(replace(seen, stores=broken)), "HF501", DATABASE).outcome is outcome
 
 
 # Who else is there

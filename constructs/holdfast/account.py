@@ -111,6 +111,7 @@ class StoreSeen:
     arn: str
     stack: StackSeen
     logical_id: str
+    status: str = "available"  # of a database; the other stores are there or not
     unread: Mapping[Aspect, Unknown] = field(default_factory=dict)
 
 

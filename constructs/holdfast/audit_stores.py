@@ -55,6 +55,7 @@ BY_HAND = "intended and deployed, not live: somebody changed it by hand"
 LIVE = "live as intended, but not in the deployed template: the next deploy or rollback works from that"
 NEVER_DEPLOYED = "intended, never deployed"
 ALLOW = "Allow the audit to read it (`holdfast iam audit` prints the whole policy), or run again."
+LOST = frozenset({"deleting", "failed", "incompatible-restore", "restore-error"})
 WORDS = {Outcome.PASS: "on", Outcome.FAIL: "off", Outcome.UNKNOWN: "unknown", Outcome.EXEMPT: "-"}
 
 
@@ -145,7 +146,16 @@ def _present(s: _Seen) -> Finding:
             verdict = unknown(f"whether it is live cannot be read: {s.live.reason}")
         elif s.live is None:
             verdict = fail(f"intended and deployed in {s.placed.name}, but not live: somebody deleted it")
+        else:
+            verdict = _usable(s.live.status)
     return finding(stores.ABSENT, verdict, s.placed, s.store, s.where, source)
+
+
+def _usable(status: str) -> Verdict:
+    """Whether a database that is listed can be read, or will be when what happens to it is done."""
+    if status in LOST or status.startswith("inaccessible-encryption-credentials"):
+        return fail(f"nobody can read it, now or soon: it is {status}")
+    return unknown("it is being made: look again when that is done") if status == "creating" else PASS
 
 
 def _merge(s: _Seen, rule: Rule, then: Finding | None, there: Verdict) -> Finding:

@@ -153,6 +153,7 @@ class _Found:
 
     arn: str
     logical_id: str
+    status: str = "available"
     unread: dict[Aspect, Unknown] = field(default_factory=dict)
 
 
@@ -189,7 +190,11 @@ class _Stack:
             name: found
             if isinstance(found, Unknown)
             else StoreSeen(
-                arn=found.arn, stack=seen, logical_id=found.logical_id, unread={**self._shared, **found.unread}
+                arn=found.arn,
+                stack=seen,
+                logical_id=found.logical_id,
+                status=found.status,
+                unread={**self._shared, **found.unread},
             )
             for name, found in self._stores.items()
         }
@@ -253,7 +258,7 @@ class _Stack:
         i = next((i for i in listed if i["DBInstanceIdentifier"] == name and not i.get("DBClusterIdentifier")), None)
         if i is None:
             return None
-        found = _Found(i["DBInstanceArn"], self._id(words.INSTANCE, name))
+        found = _Found(i["DBInstanceArn"], self._id(words.INSTANCE, name), str(i.get("DBInstanceStatus", "available")))
         groups = [g["DBParameterGroupName"] for g in i.get("DBParameterGroups", ())]
         parameters = self._parameters(words.INSTANCE, calls.PARAMETERS, groups, set(database_parameters(store)), found)
         self._add(words.INSTANCE, name, words.instance(i, self._own, parameters, None))
@@ -270,7 +275,7 @@ class _Stack:
         if not own:
             return None
         c, kind = own[0], words.DOCUMENTS if documents else words.CLUSTER
-        found = _Found(c["DBClusterArn"], self._id(kind, name))
+        found = _Found(c["DBClusterArn"], self._id(kind, name), str(c.get("Status", "available")))
         declared = set(DOCUMENT_PARAMETERS if isinstance(store, Documents) else database_parameters(store))
         group = [c["DBClusterParameterGroup"]] if c.get("DBClusterParameterGroup") else []
         parameters = self._parameters(kind, calls.CLUSTER_PARAMETERS, group, declared, found)
