@@ -147,12 +147,12 @@ def failure_queue(processor: str) -> str:
     return f"{processor}-failures"
 
 
-def processor_alarms(name: str, queue: str) -> Iterator[Alarm]:
-    """What goes wrong with a stream processor called ``name`` whose failures go to ``queue``."""
-    yield Alarm(
-        id="Failing",
-        name=f"{name}/failures",
-        description=f"{name} gave up on records: they wait in {queue}",
+def waiting(id: str, name: str, what: str, queue: str) -> Alarm:  # noqa: A002 (as constructs call it)
+    """Somebody has to look at what waits in ``queue``: it was given up."""
+    return Alarm(
+        id=id,
+        name=name,
+        description=f"{what}: they wait in {queue}",
         metrics=(
             Metric(
                 id="waiting",
@@ -165,6 +165,11 @@ def processor_alarms(name: str, queue: str) -> Iterator[Alarm]:
         expression="FILL(waiting, 0)",
         threshold=0,
     )
+
+
+def processor_alarms(name: str, queue: str) -> Iterator[Alarm]:
+    """What goes wrong with a stream processor called ``name`` whose failures go to ``queue``."""
+    yield waiting("Failing", f"{name}/failures", f"{name} gave up on records", queue)
     yield Alarm(
         id="Behind",
         name=f"{name}/behind",

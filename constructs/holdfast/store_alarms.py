@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.broker_alarms import broker_alarms, documents_alarms
 from holdfast.catalog import Placed
 from holdfast.model import Guard
-from holdfast.monitoring import PERIOD, Alarm, Metric
+from holdfast.monitoring import PERIOD, Alarm, Metric, waiting
 from holdfast.stores import Broker, Database, Documents, Store
 
 RDS = "AWS/RDS"
@@ -175,23 +175,7 @@ def _jobs(name: str, store: Database) -> Iterator[Alarm]:
             expression="FILL(errors, 0)",
             threshold=0,
         )
-    queue = failed_jobs(name)
-    yield StoreAlarm(
-        id="FailedJobs",
-        name=f"{name}/failed-jobs",
-        description=f"jobs of {name} were given up: they wait in {queue}",
-        metrics=(
-            Metric(
-                id="waiting",
-                name="ApproximateNumberOfMessagesVisible",
-                stat="Maximum",
-                dimensions={"QueueName": queue},
-                namespace="AWS/SQS",
-            ),
-        ),
-        expression="FILL(waiting, 0)",
-        threshold=0,
-    )
+    yield waiting("FailedJobs", f"{name}/failed-jobs", f"jobs of {name} were given up", failed_jobs(name))
 
 
 def _daily(

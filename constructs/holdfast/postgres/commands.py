@@ -31,18 +31,14 @@ VERSION = 1
 
 
 def run(args: argparse.Namespace) -> int:
-    match args.step:
-        case "migrate":
-            return _migrate(args)
-        case "check":
-            return _check(args)
-        case "retain":
-            return _retain(args)
-        case "restore-check":
-            return _restore_check(args)
-        case "psql":
-            return _psql(args)
-    raise NotImplementedError(args.step)
+    steps = {
+        "migrate": _migrate,
+        "check": _check,
+        "retain": _retain,
+        "restore-check": _restore_check,
+        "psql": _psql,
+    }
+    return steps[args.step](args)
 
 
 @contextmanager
