@@ -261,9 +261,9 @@ def _audit(args: argparse.Namespace) -> int:
     from holdfast.report.text import audit_summary
     from holdfast.rules.base import Severity
 
-    stacks, wanted = _catalog(), _wanted(args)
+    stacks, wanted, ignored = _catalog(), _wanted(args), _ids(args.ignore)
     found, accounts, environments = _look(args, stacks, lambda names: tuple(mentions(args.code, names)))
-    findings = [f for f in found.findings if f.rule.id in wanted or (_unseen(f) and f.rule.id not in _ignored(args))]
+    findings = [f for f in found.findings if f.rule.id in wanted or (_unseen(f) and f.rule.id not in ignored)]
     for account in accounts:
         print(f"read account {account.id} in {account.region}", file=sys.stderr)
     return _report(
@@ -285,8 +285,8 @@ def _fix(args: argparse.Namespace) -> int:
     from holdfast.live.apply import apply
     from holdfast.rules.base import Outcome
 
-    only = None if args.only is None else {i.strip().upper() for i in args.only.split(",")}
-    if only is not None and not only <= FIXABLE:
+    only = None if args.only is None else set(_ids(args.only))
+    if only is not None and not (only and only <= FIXABLE):
         raise InputError(f"--only {args.only} is not what a call can repair: known are {', '.join(sorted(FIXABLE))}")
     stacks = _catalog()
     found, accounts, environments = _look(args, stacks, lambda _: ())
@@ -482,16 +482,16 @@ def _wanted(args: argparse.Namespace) -> set[str]:
     from holdfast.assembly import InputError
     from holdfast.rules import BY_ID
 
-    select, ignore = ([i.strip().upper() for i in text.split(",")] for text in (args.select or ",", args.ignore or ","))
-    ids = [i for i in (*select, *ignore) if i]
-    if args.select is not None and not any(select):
+    select, ignore = _ids(args.select), _ids(args.ignore)
+    if args.select is not None and not select:
         raise InputError("--select names no rule: give ids, such as HF001,HF004")
-    _known(ids)
-    return (set(select) - {""} or set(BY_ID)) - set(ignore)
+    _known([*select, *ignore])
+    return set(select or BY_ID) - set(ignore)
 
 
-def _ignored(args: argparse.Namespace) -> set[str]:
-    return {i.strip().upper() for i in (args.ignore or "").split(",")}
+def _ids(text: str | None) -> list[str]:
+    """Rule ids as they are typed: with commas between them, in any case."""
+    return [i for i in (part.strip().upper() for part in (text or "").split(",")) if i]
 
 
 def _unseen(finding: Finding) -> bool:

@@ -24,6 +24,19 @@ class Call:
     condition: Mapping[str, Any] = field(default_factory=dict, hash=False)  # under which alone it is allowed
 
 
+def listing(service: str, operation: str, reads: str, member: str, page: tuple[str, str], resource: str = "*") -> Call:
+    """A call that answers in pages, and whose action has its name."""
+    return Call(
+        service=service,
+        operation=operation,
+        action=f"{service}:{operation}",
+        reads=reads,
+        member=member,
+        page=page,
+        resource=resource,
+    )
+
+
 def policy(calls: Iterable[Call]) -> dict[str, Any]:
     """The identity policy that allows these calls and nothing else."""
     statements: dict[tuple[str, str], set[str]] = {}

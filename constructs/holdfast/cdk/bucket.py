@@ -11,6 +11,7 @@ from constructs import Construct
 
 from holdfast.cdk.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.cdk.context import StoreContext
+from holdfast.cdk.tags import tag
 from holdfast.model import Guard, Tier
 from holdfast.policy import RECOVERY_DAYS
 from holdfast.store_settings import BUCKET_BACKUP_POLICY, bucket_policy, log_days, log_delivery
@@ -65,9 +66,7 @@ class GuardedBucket(Construct):
         self.name = bucket.ref
         self.logical_id = cdk.Stack.of(self).get_logical_id(bucket)
         _guard(self, bucket, bucket_policy(bucket.attr_arn), emptied=not kept)
-        tags = cdk.Tags.of(self)
-        for name, value in placed.table_tags(store).items():
-            tags.add(name, value)
+        tag(self, store, placed)
         if store.backups and Guard.PITR in guards:
             context.vault.keep(store.id, store.backups, self.arn, BUCKET_BACKUP_POLICY)
         acknowledge(

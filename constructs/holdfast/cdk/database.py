@@ -13,6 +13,7 @@ from holdfast.cdk.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.cdk.context import StoreContext
 from holdfast.cdk.logs import log_group
 from holdfast.cdk.monitoring import add_alarms
+from holdfast.cdk.tags import tag
 from holdfast.model import Guard, Tier
 from holdfast.store_alarms import store_alarms
 from holdfast.store_settings import (
@@ -56,9 +57,7 @@ class GuardedDatabase(Construct):
             subnet_ids=network.subnet_ids,
         )
         self._monitoring = self._monitoring_role() if self.prod else None
-        tags = cdk.Tags.of(self)
-        for name, value in context.placed.table_tags(store).items():
-            tags.add(name, value)
+        tag(self, store, context.placed)
         if context.options.aurora:
             self._cluster()
         else:

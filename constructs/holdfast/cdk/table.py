@@ -9,6 +9,7 @@ from constructs import Construct
 
 from holdfast.catalog import Placed
 from holdfast.cdk.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
+from holdfast.cdk.tags import tag
 from holdfast.model import Attribute, DeclarationError, Encryption, Guard, Kind, Table
 from holdfast.policy import RECOVERY_DAYS, why_unprotected
 
@@ -58,9 +59,7 @@ class GuardedTable(Construct):
                 sort_key=_attribute(index.key.sort) if index.key.sort else None,
                 projection_type=dynamodb.ProjectionType[index.projection.name],
             )
-        tags = cdk.Tags.of(self)
-        for name, value in placed.table_tags(table).items():
-            tags.add(name, value)
+        tag(self, table, placed)
         _acknowledge(self, table, placed, recovered=recovered)
 
 

@@ -1,4 +1,4 @@
-"""What every store carries beside its stack's tags."""
+"""What every table and store carries beside its stack's tags."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import aws_cdk as cdk
 from constructs import IConstruct
 
 from holdfast.catalog import Placed
+from holdfast.model import Table
 from holdfast.stores import Store
 
 
-def tag(construct: IConstruct, store: Store, placed: Placed) -> None:
+def tag(construct: IConstruct, store: Table | Store, placed: Placed) -> None:
     tags = cdk.Tags.of(construct)
     for name, value in placed.table_tags(store).items():
         tags.add(name, value)

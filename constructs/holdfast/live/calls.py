@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.iam import Call
+from holdfast.iam import Call, listing
 from holdfast.live import store_calls
+from holdfast.live.store_calls import NEXT, STACK
 
 TABLE = "arn:aws:dynamodb:*:*:table/*"
 KEY = "arn:aws:kms:*:*:key/*"
-STACK = "arn:aws:cloudformation:*:*:stack/*"
 
 
 def _dynamodb(operation: str, reads: str, member: str) -> Call:
@@ -27,14 +27,8 @@ def _kms(operation: str, reads: str, member: str) -> Call:
     return Call(service="kms", operation=operation, action=f"kms:{operation}", reads=reads, member=member, resource=KEY)
 
 
-def _listing(service: str, operation: str, reads: str, member: str, page: tuple[str, str]) -> Call:
-    action = f"{service}:{operation}"
-    return Call(service=service, operation=operation, action=action, reads=reads, member=member, page=page)
-
-
-NEXT = ("NextToken", "NextToken")
 IDENTITY = Call(service="sts", operation="GetCallerIdentity", action=None, reads="the account", member="Account")
-LIST_TABLES = _listing(
+LIST_TABLES = listing(
     "dynamodb", "ListTables", "the list of tables", "TableNames", ("ExclusiveStartTableName", "LastEvaluatedTableName")
 )
 DESCRIBE_TABLE = _dynamodb("DescribeTable", "the table", "Table")
@@ -53,8 +47,8 @@ TAGS = Call(
 DESCRIBE_KEY = _kms("DescribeKey", "the key", "KeyMetadata")
 KEY_ROTATION = _kms("GetKeyRotationStatus", "rotation of the key", "KeyRotationEnabled")
 KEY_POLICY = _kms("GetKeyPolicy", "the key policy", "Policy")
-STACKS = _listing("cloudformation", "DescribeStacks", "the list of stacks", "Stacks", NEXT)
-DELETED_STACKS = _listing("cloudformation", "ListStacks", "the list of deleted stacks", "StackSummaries", NEXT)
+STACKS = listing("cloudformation", "DescribeStacks", "the list of stacks", "Stacks", NEXT)
+DELETED_STACKS = listing("cloudformation", "ListStacks", "the list of deleted stacks", "StackSummaries", NEXT)
 TEMPLATE = Call(
     service="cloudformation",
     operation="GetTemplate",
@@ -63,14 +57,14 @@ TEMPLATE = Call(
     member="TemplateBody",
     resource=STACK,
 )
-ALARMS = _listing("cloudwatch", "DescribeAlarms", "alarms", "MetricAlarms", NEXT)
-TOPICS = _listing("sns", "ListTopics", "the topics that alarms tell", "Topics", NEXT)
-METRICS = _listing("cloudwatch", "GetMetricData", "reads of indexes", "MetricDataResults", NEXT)
-FUNCTIONS = _listing("lambda", "ListFunctions", "variables of Lambda functions", "Functions", ("Marker", "NextMarker"))
-EVENT_SOURCES = _listing(
+ALARMS = listing("cloudwatch", "DescribeAlarms", "alarms", "MetricAlarms", NEXT)
+TOPICS = listing("sns", "ListTopics", "the topics that alarms tell", "Topics", NEXT)
+METRICS = listing("cloudwatch", "GetMetricData", "reads of indexes", "MetricDataResults", NEXT)
+FUNCTIONS = listing("lambda", "ListFunctions", "variables of Lambda functions", "Functions", ("Marker", "NextMarker"))
+EVENT_SOURCES = listing(
     "lambda", "ListEventSourceMappings", "event sources", "EventSourceMappings", ("Marker", "NextMarker")
 )
-POLICIES = _listing("iam", "GetAccountAuthorizationDetails", "IAM policies", "IsTruncated", ("Marker", "Marker"))
+POLICIES = listing("iam", "GetAccountAuthorizationDetails", "IAM policies", "IsTruncated", ("Marker", "Marker"))
 
 READ: tuple[Call, ...] = (
     IDENTITY,

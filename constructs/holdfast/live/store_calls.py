@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from holdfast.iam import Call
+from holdfast.iam import Call, listing
 
 BUCKETS = "arn:aws:s3:::*"
 BROKERS = "arn:aws:kafka:*:*:*"  # clusters and topics
 STACK = "arn:aws:cloudformation:*:*:stack/*"
 MARKER = ("Marker", "Marker")
 NEXT = ("NextToken", "NextToken")
-
-
-def _listing(
-    service: str, operation: str, reads: str, member: str, page: tuple[str, str] = MARKER, resource: str = "*"
-) -> Call:
-    action = f"{service}:{operation}"
-    return Call(
-        service=service, operation=operation, action=action, reads=reads, member=member, page=page, resource=resource
-    )
 
 
 def _bucket(operation: str, action: str, reads: str, member: str = "", absent: str = "") -> Call:
@@ -37,21 +28,21 @@ def _backup(operation: str, reads: str, member: str, page: tuple[str, str] | Non
     return Call(service="backup", operation=operation, action=action, reads=reads, member=member, page=page)
 
 
-MEMBERS = _listing(
+MEMBERS = listing(
     "cloudformation", "ListStackResources", "the resources of the stack", "StackResourceSummaries", NEXT, STACK
 )
-GROUPS = _listing("ec2", "DescribeSecurityGroups", "security groups", "SecurityGroups", NEXT)
+GROUPS = listing("ec2", "DescribeSecurityGroups", "security groups", "SecurityGroups", NEXT)
 
-INSTANCES = _listing("rds", "DescribeDBInstances", "databases", "DBInstances")
-CLUSTERS = _listing("rds", "DescribeDBClusters", "database clusters", "DBClusters")  # DocumentDB's too
-PARAMETERS = _listing("rds", "DescribeDBParameters", "parameters of the database", "Parameters")
-CLUSTER_PARAMETERS = _listing("rds", "DescribeDBClusterParameters", "parameters of the cluster", "Parameters")
+INSTANCES = listing("rds", "DescribeDBInstances", "databases", "DBInstances", MARKER)
+CLUSTERS = listing("rds", "DescribeDBClusters", "database clusters", "DBClusters", MARKER)  # DocumentDB's too
+PARAMETERS = listing("rds", "DescribeDBParameters", "parameters of the database", "Parameters", MARKER)
+CLUSTER_PARAMETERS = listing("rds", "DescribeDBClusterParameters", "parameters of the cluster", "Parameters", MARKER)
 
-CACHES = _listing("elasticache", "DescribeReplicationGroups", "caches", "ReplicationGroups")
-NODES = _listing("elasticache", "DescribeCacheClusters", "nodes of caches", "CacheClusters")
-CACHE_PARAMETERS = _listing("elasticache", "DescribeCacheParameters", "parameters of the cache", "Parameters")
-USER_GROUPS = _listing("elasticache", "DescribeUserGroups", "user groups of caches", "UserGroups")
-USERS = _listing("elasticache", "DescribeUsers", "users of caches", "Users")
+CACHES = listing("elasticache", "DescribeReplicationGroups", "caches", "ReplicationGroups", MARKER)
+NODES = listing("elasticache", "DescribeCacheClusters", "nodes of caches", "CacheClusters", MARKER)
+CACHE_PARAMETERS = listing("elasticache", "DescribeCacheParameters", "parameters of the cache", "Parameters", MARKER)
+USER_GROUPS = listing("elasticache", "DescribeUserGroups", "user groups of caches", "UserGroups", MARKER)
+USERS = listing("elasticache", "DescribeUsers", "users of caches", "Users", MARKER)
 CACHE_TAGS = Call(
     service="elasticache",
     operation="ListTagsForResource",
@@ -60,7 +51,7 @@ CACHE_TAGS = Call(
     member="TagList",
 )
 
-BROKER_LIST = _listing("kafka", "ListClusters", "brokers", "ClusterInfoList", NEXT)
+BROKER_LIST = listing("kafka", "ListClusters", "brokers", "ClusterInfoList", NEXT)
 TOPIC_LIST = Call(
     service="kafka",
     operation="ListTopics",
