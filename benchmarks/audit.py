@@ -117,11 +117,12 @@ WAYS: dict[str, Callable[[str], Result]] = {
 }
 
 
-def measure(command: list[str], endpoint: str) -> tuple[float, float, str]:
+def measure(command: list[str], endpoint: str, token: str) -> tuple[float, float, str]:
     """Seconds on the clock and of CPU, and what was printed."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")} | {
         "AWS_ACCESS_KEY_ID": "000000000000",
         "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_SESSION_TOKEN": token,
         "AWS_DEFAULT_REGION": REGION,
         "AWS_ENDPOINT_URL": endpoint,
     }
@@ -144,11 +145,11 @@ def calls(endpoint: str) -> int:
 
 
 @contextmanager
-def emulated(tables: int) -> Iterator[str]:
+def emulated(tables: int) -> Iterator[tuple[str, str]]:
     import emulator
 
     with tempfile.TemporaryDirectory() as folder, emulator.emulator(Path(folder)) as running:
-        aws = emulator.Aws(endpoint=running.endpoint, account="000000000000")
+        aws = emulator.Aws(emulator=running, account="000000000000")
         for n in range(tables):
             aws.client("dynamodb").create_table(
                 TableName=f"table-{n}",
@@ -157,7 +158,15 @@ def emulated(tables: int) -> Iterator[str]:
                 BillingMode="PAY_PER_REQUEST",
                 Tags=[{"Key": "Project", "Value": "bench"}],
             )
-        yield running.endpoint
+        yield running.endpoint, running.secret.value
+
+
+@contextmanager
+def stubbed(tables: int) -> Iterator[tuple[str, str]]:
+    import aws_stub
+
+    with aws_stub.stub(tables, LATENCY) as endpoint:
+        yield endpoint, "any"
 
 
 CUSTODIAN = {
@@ -178,16 +187,14 @@ def custodian(executable: str, folder: Path) -> list[str]:
 
 
 def show(tables: int, ways: dict[str, list[str]], *, on_emulator: bool) -> None:
-    import aws_stub
-
     place = "emulator" if on_emulator else f"stub, {LATENCY * 1000:.0f} ms"
     print(f"\n{tables} tables ({place})")
     print("                        wall s    CPU s   calls   a table   floor s")
     truth: Result | None = None
     for way, command in ways.items():
-        account = emulated(tables) if on_emulator else aws_stub.stub(tables, LATENCY)
-        with account as endpoint:
-            wall, cpu, printed = measure([*command, *([endpoint] if way in WAYS else [])], endpoint)
+        account = emulated(tables) if on_emulator else stubbed(tables)
+        with account as (endpoint, token):
+            wall, cpu, printed = measure([*command, *([endpoint] if way in WAYS else [])], endpoint, token)
             made = 0 if on_emulator else calls(endpoint)
         if way in WAYS:
             result = json.loads(printed)

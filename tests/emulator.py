@@ -29,8 +29,21 @@ _numbers = itertools.count(100_000_000_001)
 class Aws:
     """An account of the emulator, empty at first. Its id is the access key: that is how ministack tells accounts."""
 
-    endpoint: str
+    emulator: process.Running
     account: str
+
+    @property
+    def endpoint(self) -> str:
+        return self.emulator.endpoint
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        """What opens this account, as environment variables."""
+        return {
+            "AWS_ACCESS_KEY_ID": self.account,
+            "AWS_SECRET_ACCESS_KEY": "local",
+            "AWS_SESSION_TOKEN": self.emulator.secret.value,
+        }
 
     def client(self, service: str, region: str = "us-east-1") -> Any:
         return boto3.client(
@@ -39,15 +52,15 @@ class Aws:
             region_name=region,
             aws_access_key_id=self.account,
             aws_secret_access_key="local",
+            aws_session_token=self.emulator.secret.value,
             config=QUICK,
         )
 
     def environment(self, region: str = "us-east-1") -> dict[str, str]:
         """What sends every AWS client to this account, and to nothing else."""
         return {
+            **self.credentials,
             "AWS_ENDPOINT_URL": self.endpoint,
-            "AWS_ACCESS_KEY_ID": self.account,
-            "AWS_SECRET_ACCESS_KEY": "local",
             "AWS_DEFAULT_REGION": region,
             "AWS_EC2_METADATA_DISABLED": "true",
             "NO_PROXY": "127.0.0.1",
@@ -55,11 +68,11 @@ class Aws:
 
     def deploy(self, name: str, template: Json, region: str = "us-east-1") -> None:
         """A stack, created or changed; InputError with CloudFormation's reason when it fails."""
-        Client(endpoint=self.endpoint, account=self.account).deploy(name, template, region)
+        Client(emulator=self.emulator, account=self.account).deploy(name, template, region)
 
     def deploy_assembly(self, outdir: Path) -> None:
         """Every stack of a CDK output folder, without the CLI."""
-        Client(endpoint=self.endpoint, account=self.account).deploy_assembly(outdir)
+        Client(emulator=self.emulator, account=self.account).deploy_assembly(outdir)
 
 
 @contextmanager
@@ -93,4 +106,4 @@ def shared() -> process.Running:
 
 def fresh_account() -> Aws:
     """An empty account, of which no other test knows."""
-    return Aws(endpoint=shared().endpoint, account=str(next(_numbers)))
+    return Aws(emulator=shared(), account=str(next(_numbers)))

@@ -89,7 +89,7 @@ def proxy(target: str, fault: Fault) -> Iterator[str]:
         def _forward(self, body: bytes) -> Reply:
             connection = http.client.HTTPConnection(host, timeout=20)
             try:
-                connection.request(self.command, self.path, body, dict(self.headers.items()))
+                connection.request(self.command, self.path, body, {**dict(self.headers.items()), "Host": host})
                 answer = connection.getresponse()
                 return Reply(answer.status, answer.read())
             finally:

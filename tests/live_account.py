@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import Json
-from emulator import Aws
+from emulator import Aws, shared
 
 from holdfast.account import Account
 from holdfast.intrinsics import Unknown
@@ -29,11 +29,14 @@ TRUST = {
 KEY_SCHEMA = [{"AttributeName": "id", "KeyType": "HASH"}]
 
 
-def api(monkeypatch: pytest.MonkeyPatch, endpoint: str, access: str, secret: str = "local") -> Api:
+def api(
+    monkeypatch: pytest.MonkeyPatch, endpoint: str, access: str, secret: str = "local", *, token: str | None = None
+) -> Api:
     """The door to one account, as the environment's credentials open it."""
     clean(monkeypatch)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", access)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
+    monkeypatch.setenv("AWS_SESSION_TOKEN", token or shared().secret.value)
     (found,) = apis(Options(regions=(REGION,), endpoint_url=endpoint), READ)
     return found
 

@@ -75,7 +75,7 @@ class Door:
 def deployed(number: int = 0, **options: str) -> Aws:
     """The meeting system in an account of its own; another number, another account."""
     aws = fresh_account()
-    client = Client(endpoint=aws.endpoint, account=aws.account)
+    client = Client(emulator=aws.emulator, account=aws.account)
     template = synthesized(**options)[f"{STACKS['prod']}.template.json"]
     client.deploy(PLACED.name, client.with_code(template, PLACED.region), PLACED.region, protected=True)
     return aws
@@ -84,8 +84,8 @@ def deployed(number: int = 0, **options: str) -> Aws:
 def open_door(aws: Aws) -> Api:
     with pytest.MonkeyPatch.context() as monkeypatch:
         clean(monkeypatch)
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", aws.account)
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
+        for name, value in aws.credentials.items():
+            monkeypatch.setenv(name, value)
         (api,) = apis(Options(regions=(REGION,), endpoint_url=aws.endpoint), AUDIT)
         api.identity()  # the session takes its credentials from the environment when it is first used
         return api

@@ -44,7 +44,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("AWS_PROFILE", "production")
             patch.setenv("AWS_ENDPOINT_URL", "https://dynamodb.us-east-1.amazonaws.com")
-            assert main(["local", "up", "--port", "0"]) == 0
+            assert main(["local", "up"]) == 0
         yield root
     finally:
         process.stop()
@@ -55,7 +55,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def aws(home: Path) -> Aws:
     running = process.running()
     assert running
-    return Aws(endpoint=running.endpoint, account=ACCOUNT)
+    return Aws(emulator=running, account=ACCOUNT)
 
 
 def cdk(*arguments: str, region: str = "us-east-1") -> subprocess.CompletedProcess[str]:
@@ -82,7 +82,7 @@ def test_every_stack_and_table_is_deployed(home: Path, aws: Aws) -> None:
 def test_a_second_up_changes_nothing_and_is_quick(home: Path, aws: Aws, capsys: pytest.CaptureFixture[str]) -> None:
     before = aws.client("cloudformation").describe_stacks(StackName="AcsTables-prod")["Stacks"][0]["LastUpdatedTime"]
     started = time.monotonic()
-    assert main(["local", "up", "--port", "0"]) == 0
+    assert main(["local", "up"]) == 0
     assert time.monotonic() - started < SECOND_UP
     said = capsys.readouterr()
     assert said.err.count("(unchanged)") == len(placements(CATALOG))

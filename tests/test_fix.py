@@ -225,10 +225,9 @@ SHOP, PLACED = shop()
 def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
     """An account with both tables, unprotected, in a stack that has the key."""
     found = fresh_account()
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", found.account)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    for name, value in found.credentials.items():
+        monkeypatch.setenv(name, value)
 
     def table(name: str) -> Json:
         properties = {

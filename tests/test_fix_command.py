@@ -29,8 +29,8 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
     """An account that has one of the two declared tables, and no stack."""
     clean(monkeypatch)
     found = fresh_account()
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", found.account)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
+    for name, value in found.credentials.items():
+        monkeypatch.setenv(name, value)
     found.client("dynamodb").create_table(**bare("orders-prod"))
     return found
 

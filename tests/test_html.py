@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections import Counter
 from dataclasses import replace
-from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
+import browser
 import pytest
 from accounts import NOW, account, with_table
 
@@ -143,12 +142,6 @@ def test_the_filter_hides_a_severity_and_tables_without_anything_left(found: Aud
     assert any(kept)
 
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-# Only this machine: no update, no look-up, no report.
-QUIET = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-default-apps"),
-)
 CLICK = """<script>
 for (const box of document.querySelectorAll("fieldset input")) if (box.value === "low") box.click();
 const seen = [...document.querySelectorAll("article")].filter(a => a.offsetParent !== null);
@@ -157,29 +150,13 @@ document.title = JSON.stringify([left, document.body.scrollWidth <= window.inner
 </script>"""
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt install chromium")
+@browser.needed
 def test_the_page_works_in_a_real_browser(found: Audit, tmp_path: Path) -> None:
     """A click hides a severity for the eye, too, and nothing runs over the edge of a narrow window."""
     text = render("html", found.findings, command="audit", env="prod", audit=found)
     path = tmp_path / "page.html"
     path.write_text(text.replace("</body>", f"{CLICK}</body>"))
-    done = subprocess.run(
-        [
-            str(CHROMIUM),
-            *QUIET,
-            f"--user-data-dir={tmp_path}/profile",
-            "--window-size=500,900",
-            "--dump-dom",
-            path.as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    title = re.search(r"<title>(.*?)</title>", done.stdout, re.DOTALL)
-    assert title
-    left, fits = json.loads(unescape(title[1]))
+    left, fits = json.loads(browser.title_of(path.as_uri(), tmp_path / "profile", "--window-size=500,900"))
     assert Counter(left) == Counter(s for f in failed(found) if (s := f.rule.severity.value) != "low")
     assert left
     assert fits

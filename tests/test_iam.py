@@ -43,8 +43,9 @@ class Auditor:
 def auditor_and_door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Auditor, Api]]:
     folder: Path = tmp_path_factory.mktemp("enforcing")
     with emulator(folder, env={"AUTH": "true"}) as running, pytest.MonkeyPatch.context() as monkeypatch:
-        auditor = Auditor(Aws(endpoint=running.endpoint, account="200000000001"))
-        yield auditor, api(monkeypatch, running.endpoint, auditor.access, auditor.secret)
+        auditor = Auditor(Aws(emulator=running, account="200000000001"))
+        token = running.secret.value
+        yield auditor, api(monkeypatch, running.endpoint, auditor.access, auditor.secret, token=token)
 
 
 @pytest.fixture(scope="module")

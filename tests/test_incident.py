@@ -97,7 +97,7 @@ LASTING = (
 def aws(outdir: Path) -> Aws:
     """The account on the day of the audit, which is today: every documented date keeps its distance."""
     found = fresh_account()
-    incident.inject(Client(endpoint=found.endpoint, account=found.account), outdir, today=datetime.now(UTC).date())
+    incident.inject(Client(emulator=found.emulator, account=found.account), outdir, today=datetime.now(UTC).date())
     return found
 
 
@@ -118,8 +118,7 @@ def holdfast(aws: Aws, checkout: Path, *arguments: str) -> subprocess.CompletedP
     """The real command, in that repository, with the account's credentials and nothing else of AWS."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "GIT_"))}
     env |= {
-        "AWS_ACCESS_KEY_ID": aws.account,
-        "AWS_SECRET_ACCESS_KEY": "local",
+        **aws.credentials,
         "AWS_EC2_METADATA_DISABLED": "true",
         "PYTHONPATH": os.pathsep.join([str(ROOT / "constructs"), str(checkout)]),
     }

@@ -140,7 +140,7 @@ def test_each_profile_and_region_is_an_account_of_its_own(monkeypatch: pytest.Mo
     second.client("dynamodb", "us-east-1").create_table(**bare("east"))
     clean(monkeypatch)
     profiles = [
-        f"[{name}]\naws_access_key_id={aws.account}\naws_secret_access_key=x\n"
+        f"[{name}]\n" + "".join(f"{key.lower()}={value}\n" for key, value in aws.credentials.items())
         for name, aws in (("one", first), ("two", second))
     ]
     (tmp_path / "credentials").write_text("".join(profiles))

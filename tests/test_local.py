@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from holdfast.assembly import InputError
 from holdfast.cli import main
 from holdfast.local import deploy, incident, process
 from holdfast.local.client import ACCOUNT, Client, Stack
+from holdfast.local.gate import FILE
 
 FOREIGN = {
     "AWS_PROFILE": "production",
@@ -46,7 +48,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_state_survives_a_restart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    aws = Aws(endpoint=process.start(port=0).endpoint, account=ACCOUNT)
+    aws = Aws(emulator=process.start(), account=ACCOUNT)
     aws.deploy("shop", template())
     recorded = {"Resources": {"Proxy": {"Type": "AWS::RDS::DBProxy"}}}
     aws.deploy("proxy", recorded)
@@ -54,8 +56,8 @@ def test_state_survives_a_restart(here: Path, capsys: pytest.CaptureFixture[str]
     before = seen(aws)
     assert process.stop()
     assert local.endpoint() is None
-    again = process.start(port=0)
-    aws = Aws(endpoint=again.endpoint, account=ACCOUNT)
+    again = process.start()
+    aws = Aws(emulator=again, account=ACCOUNT)
     after = seen(aws)
     for key in ("Recovery", "Expiry", "Tags", "SSEDescription", "DeletionProtectionEnabled", "ItemCount", "TableId"):
         if key == "Recovery":
@@ -73,8 +75,8 @@ def test_state_survives_a_restart(here: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_starting_twice_is_one_emulator_and_its_endpoint_is_known(here: Path) -> None:
-    first = process.start(port=0)
-    assert process.start(port=0) == first
+    first = process.start()
+    assert process.start() == first
     assert local.endpoint() == first.endpoint
     assert first.endpoint.startswith("http://127.0.0.1:")
 
@@ -113,19 +115,10 @@ def _listeners(pid: int) -> set[tuple[str, int]]:
     return found
 
 
-def test_a_taken_port_is_one_clear_line(here: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with pytest.raises(InputError, match=rf"^port {port} cannot be used .*: give another --port$"):
-            process.start(port=port)
-
-
 def test_without_ministack_the_way_to_install_it_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'holdfast\[local\]'"):
-        process.start(port=0)
+        process.start()
 
 
 def test_down_never_signals_a_process_that_is_not_the_emulator(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,8 +126,9 @@ def test_down_never_signals_a_process_that_is_not_the_emulator(here: Path, capsy
         process.HOME.mkdir(parents=True)
         # A stale file: the number now belongs to somebody else; and one that points at another emulator.
         for port, endpoint in ((1, "http://127.0.0.1:1"), (shared().port, shared().endpoint)):
-            told = {"pid": other.pid, "port": port, "endpoint": endpoint, "token": "ours"}
+            told = {"pid": other.pid, "port": port, "endpoint": endpoint}
             (process.HOME / "emulator.json").write_text(json.dumps(told))
+            (process.HOME / FILE).write_text("ours")
             assert main(["local", "down"]) == 0
             assert capsys.readouterr().out == "It does not run.\n"
             assert other.poll() is None
@@ -151,7 +145,7 @@ def test_a_broken_endpoint_file_means_that_it_does_not_run(here: Path, text: str
 
 
 def test_down_ends_it_and_reset_empties_it(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    running = process.start(port=0)
+    running = process.start()
     assert main(["local", "down"]) == 0
     with pytest.raises(ProcessLookupError):
         os.kill(running.pid, 0)
@@ -174,7 +168,7 @@ def test_one_command_at_a_time_changes_the_emulator(here: Path, capsys: pytest.C
 def test_an_emulator_that_does_not_answer_is_not_called_stopped_and_keeps_its_state(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    running = process.start(port=0)
+    running = process.start()
     os.kill(running.pid, signal.SIGSTOP)
     try:
         with monkeypatch.context() as impatient:
@@ -199,10 +193,10 @@ def test_a_state_that_cannot_be_removed_is_not_called_emptied(here: Path, capsys
 
 
 def test_a_killed_emulator_is_noticed_and_started_again(here: Path) -> None:
-    running = process.start(port=0)
+    running = process.start()
     os.kill(running.pid, signal.SIGKILL)
     assert local.endpoint() is None
-    assert process.start(port=0).pid != running.pid
+    assert process.start().pid != running.pid
 
 
 def test_nothing_of_the_callers_aws_settings_reaches_the_cdk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,6 +208,7 @@ def test_nothing_of_the_callers_aws_settings_reaches_the_cdk(monkeypatch: pytest
         "AWS_ENDPOINT_URL": shared().endpoint,
         "AWS_ACCESS_KEY_ID": "000000000000",
         "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_SESSION_TOKEN": shared().secret.value,
         "AWS_REGION": "us-west-2",
         "AWS_DEFAULT_REGION": "us-west-2",
         "AWS_CONFIG_FILE": os.devnull,
@@ -238,7 +233,7 @@ def test_another_account_is_refused_before_anything_is_deployed() -> None:
 @pytest.mark.parametrize("endpoint", ["https://dynamodb.us-east-1.amazonaws.com", "http://127.0.0.1.example:1"])
 def test_only_this_machine_is_ever_asked(endpoint: str) -> None:
     with pytest.raises(InputError, match="is not this machine"):
-        Client(endpoint=endpoint).dynamodb("us-east-1", "ListTables")
+        Client(emulator=replace(shared(), endpoint=endpoint)).dynamodb("us-east-1", "ListTables")
 
 
 @pytest.mark.parametrize(
@@ -246,7 +241,6 @@ def test_only_this_machine_is_ever_asked(endpoint: str) -> None:
     [
         (["up", "--env", "staging"], "holdfast: unknown environment 'staging': known are prod, test, all"),
         (["incident"], "holdfast: the emulator does not run: `holdfast local up` starts it"),
-        (["up", "--port", "70000"], "holdfast: --port 70000 is no port: give 1 to 65535, or 0 for any"),
     ],
 )
 def test_bad_input_is_one_line(here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:
@@ -287,7 +281,7 @@ def test_a_failed_command_gives_the_stack_and_the_reason(here: Path, said: str, 
 
 def test_the_incident_is_the_documented_state(outdir: Path) -> None:
     aws = fresh_account()
-    incident.inject(Client(endpoint=aws.endpoint, account=aws.account), outdir, today=date(2026, 4, 23))
+    incident.inject(Client(emulator=aws.emulator, account=aws.account), outdir, today=date(2026, 4, 23))
     formation = aws.client("cloudformation").list_stacks()["StackSummaries"]
     stacks = {s["StackName"]: s for s in formation}
     assert stacks["RingCentralOAuthStack-prod"]["StackStatus"] == "DELETE_COMPLETE"

@@ -24,6 +24,12 @@ EPILOG = (
     "2 bad usage or input; 3 could not see enough to say"
 )
 
+LOCAL = (
+    "An AWS emulator on a free port of 127.0.0.1, and every stack in it. It runs deployed functions as you, and "
+    "not in a sandbox. What keeps others out is a secret per start, which every request must carry as its session "
+    "token and only you can read (.holdfast/local/session-token); requests of web pages are refused."
+)
+
 EXTRAS = {
     "botocore": "aws",
     "boto3": "aws",
@@ -138,7 +144,11 @@ def _parser() -> argparse.ArgumentParser:
     iam.add_argument("command", metavar="COMMAND", help="audit or fix")
     iam.set_defaults(run=_iam)
 
-    _local_commands(commands.add_parser("local", help="the whole estate on this machine, without AWS", epilog=EPILOG))
+    _local_commands(
+        commands.add_parser(
+            "local", help="the whole estate on this machine, without AWS", description=LOCAL, epilog=EPILOG
+        )
+    )
 
     docs = commands.add_parser("docs", help="write the generated pages", epilog=EPILOG)
     docs.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is out of date")
@@ -188,7 +198,6 @@ def _local_commands(local: argparse.ArgumentParser) -> None:
 
     up = add("up", "start the emulator and deploy every stack into it with the CDK CLI")
     up.add_argument("--env", default="all", help="prod, test or all (default)")
-    up.add_argument("--port", type=int, default=4566, help="where it listens on 127.0.0.1 (default: 4566; 0: any)")
     add("status", "where it listens, what is deployed there, and what is recorded only")
     add("incident", "put it into the documented state of 2026-04-23, in place of what it holds")
     add("down", "stop the emulator; its state is kept")

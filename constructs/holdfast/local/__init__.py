@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def endpoint() -> str | None:
-    """Where `holdfast local` listens in this repository, such as http://127.0.0.1:4566; None when it does not run."""
+    """Where `holdfast local` listens in this repository, on a port of 127.0.0.1; None when it does not run."""
     from holdfast.local.process import running
 
     found = running()

@@ -17,7 +17,8 @@ from urllib.parse import quote, urlencode
 from xml.etree import ElementTree
 
 from holdfast.assembly import InputError
-from holdfast.local.process import send
+from holdfast.local.gate import HEADER
+from holdfast.local.process import Running, send
 
 Json = dict[str, Any]
 
@@ -36,7 +37,7 @@ def __getattr__(name):
 class Client:
     """One account of one emulator. A twelve-digit access key is the account's id there."""
 
-    endpoint: str
+    emulator: Running
     account: str = ACCOUNT
 
     def json(self, service: str, region: str, target: str, body: Json) -> Json:
@@ -72,7 +73,7 @@ class Client:
         self.rest("s3", region, "PUT", f"/{bucket}/{quote(name)}", json.dumps(template).encode())
         parameters = {
             "StackName": name,
-            "TemplateURL": f"{self.endpoint}/{bucket}/{quote(name)}",
+            "TemplateURL": f"{self.emulator.endpoint}/{bucket}/{quote(name)}",
             "Capabilities.member.1": "CAPABILITY_NAMED_IAM",
         }
         for number, (key, value) in enumerate((tags or {}).items(), start=1):
@@ -140,8 +141,9 @@ class Client:
     ) -> str:
         scope = f"{self.account}/20260101/{region}/{service}/aws4_request"
         authorization = f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=unsigned"
+        sent = {**headers, "Authorization": authorization, HEADER: self.emulator.secret.value}
         try:
-            return send(self.endpoint + path, body, {**headers, "Authorization": authorization}, method=method)
+            return send(self.emulator.endpoint + path, body, sent, method=method)
         except HTTPError as error:
             said = error.read().decode(errors="replace")
             message = re.search(r'<Message>(.*?)</Message>|"[mM]essage": ?"(.*?)"', said, re.DOTALL)

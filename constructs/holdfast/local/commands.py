@@ -14,6 +14,7 @@ from holdfast.assembly import InputError
 from holdfast.catalog import environments_named, placements
 from holdfast.local import deploy, process
 from holdfast.local.client import Client, assembly
+from holdfast.local.gate import FILE
 from holdfast.model import Environment, Stack
 
 HELD = "kept in .holdfast/local"
@@ -36,7 +37,7 @@ def _run(args: Namespace, stacks: tuple[Stack, ...]) -> int:
 def _change(args: Namespace, stacks: tuple[Stack, ...]) -> int:
     match args.step:
         case "up":
-            return up(stacks, args.env, args.port)
+            return up(stacks, args.env)
         case "incident":
             return incident()
         case "down":
@@ -49,12 +50,10 @@ def _change(args: Namespace, stacks: tuple[Stack, ...]) -> int:
     return 0
 
 
-def up(stacks: tuple[Stack, ...], env: str, port: int) -> int:
+def up(stacks: tuple[Stack, ...], env: str) -> int:
     places = placements(stacks, environments_named(env))
-    if not 0 <= port <= 65535:
-        raise InputError(f"--port {port} is no port: give 1 to 65535, or 0 for any")
     began = time.monotonic()
-    emulator = process.start(port=port)
+    emulator = process.start()
     say(f"The emulator answers on {emulator.endpoint}.")
     say(f"Synthesizing {len(places)} stacks …")
     outdir = deploy.synthesize(emulator, env)
@@ -65,7 +64,7 @@ def up(stacks: tuple[Stack, ...], env: str, port: int) -> int:
         say(f"{' and '.join(new)}: on AWS by `cdk import`; here tables that exist are taken in, others are made.")
     say("Deploying with the CDK CLI …")
     deploy.deploy(emulator, outdir, say)
-    process.ask(emulator.endpoint + "/_holdfast/save")
+    process.ask(emulator, "/_holdfast/save")
     say(f"All deployed in {time.monotonic() - began:.0f} s, {HELD}.")
     print()
     show_recorded(emulator)
@@ -94,9 +93,10 @@ def incident() -> int:
     outdir = process.HOME / "cdk.out-all"
     if not (outdir / "manifest.json").exists():
         outdir = deploy.synthesize(emulator, "all")
-    process.send(emulator.endpoint + "/_ministack/reset", b"", {}, method="POST")
-    inject(Client(endpoint=emulator.endpoint), outdir, today=date.today())
-    process.ask(emulator.endpoint + "/_holdfast/save")
+    client = Client(emulator=emulator)
+    client.rest("holdfast", Environment.PROD.region, "POST", "/_ministack/reset")
+    inject(client, outdir, today=date.today())
+    process.ask(emulator, "/_holdfast/save")
     say("The account is as it was on 2026-04-23, as if that were today:")
     say("  three call-analytics tables unprotected, because their stack was last deployed 78 days ago;")
     say("  webhook-subscriptions' deletion protection switched off by hand; six tables that outlived their stack;")
@@ -128,8 +128,11 @@ def show_recorded(emulator: process.Running) -> None:
 
 def show_settings(emulator: process.Running) -> None:
     print("\nTo use it by hand (boto3, aws, cdk):")
-    for name, value in deploy.settings(emulator, Environment.PROD.region).items():
-        print(f"  export {name}={shlex.quote(value)}")
+    settings = {name: shlex.quote(value) for name, value in deploy.settings(emulator, Environment.PROD.region).items()}
+    secret = shlex.quote(str((process.HOME / FILE).resolve()))
+    settings["AWS_SESSION_TOKEN"] = f'"$(cat {secret})"'  # the secret itself stays out of terminals and logs
+    for name, value in settings.items():
+        print(f"  export {name}={value}")
 
 
 def plural(count: int, noun: str) -> str:

@@ -32,6 +32,7 @@ def settings(emulator: Running, region: str, home: Path = HOME) -> dict[str, str
         "AWS_ENDPOINT_URL": emulator.endpoint,
         "AWS_ACCESS_KEY_ID": ACCOUNT,
         "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_SESSION_TOKEN": emulator.secret.value,
         "AWS_REGION": region,
         "AWS_DEFAULT_REGION": region,  # the name that boto3 reads
         "AWS_CONFIG_FILE": nowhere,

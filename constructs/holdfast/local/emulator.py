@@ -1,4 +1,8 @@
-"""The emulator's own process: ministack, completed, on one loopback port. Started by holdfast.local.process."""
+"""The emulator's own process: ministack, completed, on one loopback port. Started by holdfast.local.process.
+
+It makes the secret of its run itself and leaves it in a file that its user alone may read: what is on a command line
+or in an environment, others may see.
+"""
 
 from __future__ import annotations
 
@@ -7,57 +11,55 @@ import asyncio
 import importlib
 import json
 import os
+import secrets
+import shutil
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 from holdfast.assembly import InputError
+from holdfast.files import private_folder, write_private
+from holdfast.local.gate import FILE, Asgi, Secret, guarded, sent_tokens
 
 HOST = "127.0.0.1"
 ACCOUNT = "000000000000"
+KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "AUTH")  # AUTH is ministack's: it enforces IAM
 Json = dict[str, Any]
-Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="holdfast.local.emulator", description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="0 takes any free one")
     parser.add_argument("--state", type=Path, help="where state is kept between starts; none is kept without it")
     parser.add_argument("--ready", type=Path, required=True, help="the file that says where it listens, once it does")
-    parser.add_argument("--token", required=True, help="by which the caller knows it again")
     parser.add_argument("--attached", action="store_true", help="end when standard input does")
     args = parser.parse_args()
+    os.umask(0o077)  # its state is its user's alone
+    secret = Secret(secrets.token_urlsafe(32))
     try:
-        listener = _listen(args.port)
+        listener = _listen()
         port = listener.getsockname()[1]
-        _environment(port, args.state)
+        _environment(port, args.state, args.ready.parent / "functions", secret)
         if args.attached:
             threading.Thread(target=_until_input_ends, daemon=True).start()
-        asyncio.run(_serve(complete(), listener.detach(), port, args))
+        asyncio.run(_serve(complete(secret), listener.detach(), port, args.ready, secret))
     except InputError as error:
         print(f"holdfast: {error}", file=sys.stderr)
         return 2
     return 0
 
 
-def _listen(port: int) -> socket.socket:
-    """Bound before anything else: the port cannot be lost to another program while ministack loads."""
+def _listen() -> socket.socket:
+    """On any free port: one that is always the same, others could wait for."""
     listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((HOST, port))
-    except OSError as error:
-        listener.close()
-        raise InputError(f"port {port} cannot be used ({error.strerror}): give another --port") from None
+    listener.bind((HOST, 0))
     listener.listen(128)
     return listener
 
 
-def complete() -> Asgi:
+def complete(secret: Secret) -> Asgi:
     """Ministack's application with everything put in that it lacks, and with Holdfast's own few addresses."""
     from holdfast.local import alarms, brokers, buckets, caches, databases, network, private, recorded, tables
 
@@ -70,13 +72,41 @@ def complete() -> Asgi:
     network.complete()
     alarms.complete()
     recorded.complete()
+    _accept_session_tokens(secret)
     return _with_own_addresses(app)
 
 
-def _environment(port: int, state: Path | None) -> None:
-    """Ministack reads its settings when it is imported. Whatever AWS settings the caller had are gone already."""
+def _accept_session_tokens(secret: Secret) -> None:
+    """Roles that are assumed get tokens that pass the gate, and keys of users may be sent with such a token."""
+    from holdfast.local import private
+
+    evaluator = private.module("ministack.core.iam_evaluator")
+    validate = evaluator._validate_session_token
+
+    def validated(expected: str | None, supplied: Any) -> Any:
+        passed = expected is None and isinstance(supplied, str) and secret.accepts(supplied)
+        return None if passed else validate(expected, supplied)
+
+    evaluator._validate_session_token = validated
+    private.module("ministack.services.sts")._gen_session_token = secret.issue
+
+
+def _environment(port: int, state: Path | None, work: Path, secret: Secret) -> None:
+    """Ministack reads its settings when it is imported, and hands its environment on to the functions that it runs.
+
+    So nothing of the caller's is left in it: no credentials, no home, no proxy, no path to import from.
+    """
+    shutil.rmtree(work, ignore_errors=True)
+    private_folder(work)
     kept = state or Path(os.devnull)
+    for name in os.environ.keys() - set(KEPT):
+        del os.environ[name]
+    os.chdir(work)
     os.environ.update(
+        HOME=str(work),
+        TMPDIR=str(work),
+        AWS_SECRET_ACCESS_KEY="local",
+        AWS_SESSION_TOKEN=secret.issue(),
         GATEWAY_PORT=str(port),
         BIND_HOST=HOST,
         MINISTACK_HOST=HOST,
@@ -98,27 +128,28 @@ def _until_input_ends() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-async def _serve(app: Asgi, listener: int, port: int, args: argparse.Namespace) -> None:
+async def _serve(app: Asgi, listener: int, port: int, ready: Path, secret: Secret) -> None:
     config = importlib.import_module("hypercorn.config").Config()
     config.bind = [f"fd://{listener}"]
     config.loglevel = "WARNING"
     config.keep_alive_timeout = 75
     config.graceful_timeout = 1
-    told = {"pid": os.getpid(), "port": port, "token": args.token, "endpoint": f"http://{HOST}:{port}"}
+    told = {"pid": os.getpid(), "port": port, "endpoint": f"http://{HOST}:{port}"}
 
     async def told_when_ready(scope: Any, receive: Any, send: Any) -> None:
         async def sent(message: Json) -> None:
             await send(message)
             if message["type"] == "lifespan.startup.complete":
-                args.ready.with_suffix(".new").write_text(json.dumps(told))
-                args.ready.with_suffix(".new").replace(args.ready)
+                write_private(ready.with_name(FILE), secret.value)
+                write_private(ready.with_suffix(".new"), json.dumps(told))
+                ready.with_suffix(".new").replace(ready)
 
         if scope["type"] == "http" and scope["path"] == "/_holdfast":
-            await _answer(send, {**told, **_contents()})
+            await _answer(send, {**told, "proof": secret.proof(sent_tokens(scope)[0]), **_contents()})
         else:
             await app(scope, receive, sent if scope["type"] == "lifespan" else send)
 
-    await importlib.import_module("hypercorn.asyncio").serve(told_when_ready, config)
+    await importlib.import_module("hypercorn.asyncio").serve(guarded(told_when_ready, secret, port), config)
 
 
 def _with_own_addresses(app: Asgi) -> Asgi:

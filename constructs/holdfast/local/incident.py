@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.local.client import Client, Json, Stack, archive, assembly
-from holdfast.local.process import ask
 
 AUDIT = date(2026, 4, 23)
 LAST_DEPLOY = date(2026, 2, 4)  # of the call-analytics stack: 78 days before the audit
@@ -229,4 +228,4 @@ def _date(client: Client, moved: timedelta) -> None:
         "stacks": {f"{PROD}/{NEVER_DEPLOYED}": deployed, f"{PROD}/{DELETED_STACK}": deleted},
         "tables": {f"{TEST}/orangetheory-BlackoutPeriods-test": {"CreationDateTime": int(made.timestamp())}},
     }
-    ask(client.endpoint + "/_holdfast/dates", dates)
+    client.rest("holdfast", PROD, "POST", "/_holdfast/dates", json.dumps(dates).encode())

@@ -11,6 +11,7 @@ from holdfast.assembly import InputError
 VERSION = "1.5.33"
 USED: Mapping[str, tuple[str, ...]] = {
     "ministack.app": ("app", "_build_persistence_save_dict", "_reset_all_state"),
+    "ministack.core.iam_evaluator": ("_validate_session_token",),
     "ministack.core.persistence": ("save_all",),
     "ministack.core.responses": ("get_account_id", "get_region", "AccountRegionScopedDict"),
     "ministack.services.backup": ("_create_selection", "_delete_selection", "_vaults"),
@@ -88,6 +89,7 @@ USED: Mapping[str, tuple[str, ...]] = {
         "_put_object_lock_configuration",
     ),
     "ministack.services.secretsmanager": ("create_secret_in_process", "delete_secret_in_process"),
+    "ministack.services.sts": ("_gen_session_token",),
     "ministack.services.tagging": ("_COLLECTORS",),
 }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -19,9 +18,10 @@ from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
 from holdfast.assembly import InputError
+from holdfast.files import private_folder
+from holdfast.local.gate import FILE, HEADER, Secret
 
 HOME = Path(".holdfast", "local")
-PORT = 4566
 START_SECONDS = 60
 STOP_SECONDS = 30
 ANSWER_SECONDS = 20
@@ -39,32 +39,37 @@ class Running:
     pid: int
     port: int
     endpoint: str
-    token: str
+    secret: Secret
 
 
 def running(home: Path = HOME) -> Running | None:
     """The emulator of this repository; None when it does not run. InputError when nobody can say."""
     try:
         told = json.loads((home / "emulator.json").read_text())
-        found = Running(pid=told["pid"], port=told["port"], endpoint=told["endpoint"], token=told["token"])
-        answer = dict(ask(found.endpoint + "/_holdfast", seconds=ANSWER_SECONDS))
+        secret = Secret((home / FILE).read_text())
+        found = Running(pid=told["pid"], port=told["port"], endpoint=told["endpoint"], secret=secret)
+        token = secret.issue()  # whoever listens there now may be a stranger, who is not told the secret itself
+        answer = dict(_ask(found.endpoint + "/_holdfast", token, seconds=ANSWER_SECONDS))
     except TimeoutError:
         said = f"{found.endpoint} does not answer within {ANSWER_SECONDS} s, but somebody listens there"
         raise InputError(f"{said}: if process {found.pid} is a stuck emulator, end it and try again") from None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found if answer.get("token") == found.token and answer.get("pid") == found.pid else None
+    return found if answer.get("proof") == secret.proof(token) and answer.get("pid") == found.pid else None
 
 
 def contents(emulator: Running) -> dict[str, Any]:
     """What the emulator says of itself: who it is, its stacks, its tables, and what is only recorded."""
-    return dict(ask(emulator.endpoint + "/_holdfast"))
+    return dict(ask(emulator, "/_holdfast"))
 
 
-def ask(address: str, body: object = None, *, seconds: float = 60) -> Any:
+def ask(emulator: Running, path: str) -> Any:
     """One of Holdfast's own addresses in the emulator."""
-    text = b"" if body is None else json.dumps(body).encode()
-    return json.loads(send(address, text, {}, method="POST", seconds=seconds))
+    return _ask(emulator.endpoint + path, emulator.secret.value, seconds=60)
+
+
+def _ask(address: str, token: str, *, seconds: float) -> Any:
+    return json.loads(send(address, b"", {HEADER: token}, method="POST", seconds=seconds))
 
 
 def send(address: str, body: bytes, headers: Mapping[str, str], *, method: str, seconds: float = 60) -> str:
@@ -79,7 +84,7 @@ def send(address: str, body: bytes, headers: Mapping[str, str], *, method: str, 
 @contextmanager
 def alone(home: Path = HOME) -> Iterator[None]:
     """One command at a time starts, fills or ends the emulator of a repository."""
-    home.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(home.parent)
     with (home.parent / f"{home.name}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -88,18 +93,18 @@ def alone(home: Path = HOME) -> Iterator[None]:
         yield
 
 
-def start(home: Path = HOME, port: int = PORT) -> Running:
+def start(home: Path = HOME) -> Running:
     """The emulator of this repository, started unless it runs already; its state is the one that it last had."""
     if found := running(home):
         return found
     if find_spec("ministack") is None:
         raise InputError("the emulator is not installed: pip install 'holdfast[local]'")
-    home.mkdir(parents=True, exist_ok=True)
+    private_folder(home)
     (home / "emulator.json").unlink(missing_ok=True)
     log = home / "emulator.log"
     with log.open("w") as output:
         process = subprocess.Popen(
-            command(home / "emulator.json", port=port, state=home / "state"),
+            command(home / "emulator.json", state=home / "state"),
             env=own_environment(),
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -110,9 +115,8 @@ def start(home: Path = HOME, port: int = PORT) -> Running:
     return wait(process, home / "emulator.json", log)
 
 
-def command(ready: Path, *, port: int = 0, state: Path | None = None, attached: bool = False) -> list[str]:
-    line = [sys.executable, "-m", "holdfast.local.emulator", "--ready", str(ready.resolve()), "--port", str(port)]
-    line += ["--token", secrets.token_hex(8)]
+def command(ready: Path, *, state: Path | None = None, attached: bool = False) -> list[str]:
+    line = [sys.executable, "-m", "holdfast.local.emulator", "--ready", str(ready.resolve())]
     return line + (["--state", str(state.resolve())] if state else []) + (["--attached"] if attached else [])
 
 
@@ -141,7 +145,8 @@ def stop(home: Path = HOME) -> bool:
         if time.monotonic() > deadline:
             raise InputError(f"the emulator (process {found.pid}) does not end: end it with `kill -9 {found.pid}`")
         time.sleep(0.05)
-    (home / "emulator.json").unlink(missing_ok=True)
+    for name in ("emulator.json", FILE):
+        (home / name).unlink(missing_ok=True)
     return True
 
 

@@ -1,0 +1,22 @@
+"""Files that their user alone may read: live data, records of it, and what opens the emulator."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def private_folder(path: Path) -> Path:
+    """The folder, made with those above it where they are missing; an existing one is closed to others."""
+    for folder in reversed([path, *path.parents]):
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
+    path.chmod(0o700)
+    return path
+
+
+def write_private(path: Path, text: str) -> None:
+    """Never readable by others, not even while it is written."""
+    path.unlink(missing_ok=True)  # whatever others opened before is not what is written now
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
