@@ -73,6 +73,7 @@ def remember() -> None:
     """The repository of that day: stacks/ as it is, in a commit of 52 days ago."""
     shutil.rmtree(STORY, ignore_errors=True)
     shutil.copytree("stacks", STORY / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
+    (STORY / "holdfast.toml").write_text('[tool.holdfast]\nestate = "stacks:CATALOG"\n')
     (STORY / ".holdfast").symlink_to(Path("..", ".."))
     if shutil.which("git") is None:
         return
@@ -101,7 +102,7 @@ def holdfast(line: str, *, to: Path | None = None, cwd: Path = Path(), clean: bo
     say(f"$ holdfast {line}{f' > {to}' if to else ''}")
     output = to.open("w") if to else None
     try:
-        done = subprocess.run(command(line), cwd=cwd, env=environment(cwd), stdout=output, check=False)
+        done = subprocess.run(command(line), cwd=cwd, env=environment(), stdout=output, check=False)
     finally:
         if output:
             output.close()
@@ -116,9 +117,9 @@ def command(line: str) -> list[str]:
     return [sys.executable, "-m", "holdfast.cli", *shlex.split(line)]
 
 
-def environment(cwd: Path) -> dict[str, str]:
-    """The declarations of that folder come before those that are installed."""
-    found = (str(cwd.resolve()), str(Path("constructs").resolve()), os.environ.get("PYTHONPATH", ""))
+def environment() -> dict[str, str]:
+    """This checkout's Holdfast, whatever is installed."""
+    found = (str(Path("constructs").resolve()), os.environ.get("PYTHONPATH", ""))
     return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in found if p)}
 
 

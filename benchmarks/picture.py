@@ -63,7 +63,7 @@ def story() -> list[str]:
 def said(line: str, *, calls: bool = False) -> tuple[list[str], int]:
     """The command, its results and what it says about them, of ``calls`` only the latter; and its exit status."""
     cwd = Path() if line.startswith("local") else STORY
-    done = subprocess.run(command(line), cwd=cwd, env=environment(cwd), capture_output=True, text=True, check=False)
+    done = subprocess.run(command(line), cwd=cwd, env=environment(), capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         sys.exit(done.stderr)
     told = [text for text in done.stderr.splitlines() if not text.startswith("read account ")]

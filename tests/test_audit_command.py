@@ -15,11 +15,12 @@ import pytest
 from accounts import NOW, account, with_table
 from conftest import ROOT
 
-from holdfast import Environment
+from holdfast import Environment, cli
 from holdfast.account import IndexUse, Unreadable
 from holdfast.age import declarations
 from holdfast.audit import Audit, audit
 from holdfast.cli import main
+from holdfast.finder import Estate
 from holdfast.report import exit_code, render
 from holdfast.report.text import audit_summary
 from holdfast.rules.base import Finding, Outcome, Severity
@@ -166,6 +167,8 @@ def test_bad_input_is_one_line_and_exit_2(
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, nowhere)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    estate = Estate(stacks=CATALOG, folder=tmp_path)
+    monkeypatch.setattr(cli, "_estate", lambda args: estate)
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     out, err = capsys.readouterr()

@@ -11,7 +11,6 @@ import sys
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from xml.etree import ElementTree
 
@@ -21,8 +20,9 @@ import yaml
 from conftest import ROOT, Json, count, count_stores
 from declare import stack, table
 
-from holdfast import Data, DeclarationError, Environment, Guard, Stack, Waiver, catalog
+from holdfast import Data, DeclarationError, Environment, Guard, Stack, Waiver, catalog, cli
 from holdfast.cli import main
+from holdfast.finder import Estate
 from holdfast.rules import RULES, check_waivers, expiring
 from holdfast.rules.schema import lint
 from stacks import CATALOG
@@ -288,10 +288,9 @@ def waived(outdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any
     def prepare(*waivers: Waiver, data: Data = Data.OPERATIONAL) -> Path:
         (leads,) = [s for s in CATALOG if s.id == "LeadTrackingStack"]
         (declared,) = leads.tables
-        module = ModuleType("stacks")
         leads = replace(leads, tables=(replace(declared, waivers=waivers, data=data),))
-        module.CATALOG = catalog(leads)  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "stacks", module)
+        estate = Estate(stacks=catalog(leads), folder=tmp_path)
+        monkeypatch.setattr(cli, "_estate", lambda args: estate)
         template = json.loads((outdir / "LeadTrackingStack-prod.template.json").read_text())
         (resource,) = [r for r in template["Resources"].values() if r["Type"] == "AWS::DynamoDB::Table"]
         resource["Properties"]["DeletionProtectionEnabled"] = False

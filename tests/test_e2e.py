@@ -31,7 +31,7 @@ SECOND_UP = 60  # seconds
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A copy of what `holdfast local` needs, so that a developer's own emulator is left alone; all deployed there."""
     root = tmp_path_factory.mktemp("estate")
-    for name in ("app.py", "cdk.json"):
+    for name in ("app.py", "cdk.json", "pyproject.toml"):
         shutil.copy(ROOT / name, root)
     for name in ("constructs", "stacks"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from emulator import Aws, fresh_account
 from faults import Asked, Reply, error, only, proxy
 from live_account import bare, clean
@@ -20,6 +21,7 @@ from test_fix import SHOP
 
 from holdfast import cli
 from holdfast.age import declarations
+from holdfast.finder import Estate
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -39,7 +41,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
 def run(
     aws: Aws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
-    monkeypatch.setattr(cli, "_catalog", lambda: SHOP)
+    monkeypatch.setattr(cli, "_estate", lambda args: Estate(stacks=SHOP, folder=tmp_path))
     monkeypatch.chdir(tmp_path)
 
     def command(name: str, *arguments: str, endpoint: str = aws.endpoint) -> tuple[int, str, str]:
@@ -101,9 +103,9 @@ def test_lines_to_paste_go_where_the_audit_looked(run: Run, aws: Aws) -> None:
     assert line.endswith(f"--region us-east-1 --endpoint-url {aws.endpoint}")
 
 
-def test_a_reader_that_stops_early_does_not_change_the_exit_status(aws: Aws, tmp_path: Path) -> None:
+def test_a_reader_that_stops_early_does_not_change_the_exit_status(aws: Aws) -> None:
     line = [sys.executable, "-m", "holdfast.cli", "audit", "--env", "prod", "--endpoint-url", aws.endpoint]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as started:
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT) as started:
         assert started.stdout
         assert started.stderr
         started.stdout.close()
@@ -130,14 +132,14 @@ def test_a_module_that_python_cannot_read_declares_nothing_and_the_others_do(tmp
 def test_a_catalog_that_python_cannot_read_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "stacks").mkdir()
     (tmp_path / "stacks" / "__init__.py").write_text("CATALOG = (\n")
-    line = [sys.executable, "-m", "holdfast.cli", "list"]
+    line = [sys.executable, "-m", "holdfast.cli", "list", "--estate", "stacks:CATALOG"]
     done = subprocess.run(line, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.endswith("line 1: Python cannot read it ('(' was never closed)\n")
     assert done.stderr.count("\n") == 1
 
 
-def test_interrupting_an_audit_that_is_throttled_ends_it_soon(aws: Aws, tmp_path: Path) -> None:
+def test_interrupting_an_audit_that_is_throttled_ends_it_soon(aws: Aws) -> None:
     for n in range(20):
         aws.client("dynamodb").create_table(**bare(f"table-{n}"))
     asked = threading.Event()
@@ -150,7 +152,7 @@ def test_interrupting_an_audit_that_is_throttled_ends_it_soon(aws: Aws, tmp_path
 
     with proxy(aws.endpoint, throttle) as endpoint:
         line = [sys.executable, "-m", "holdfast.cli", "audit", "--env", "prod", "--endpoint-url", endpoint]
-        with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as started:
+        with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT) as started:
             assert asked.wait(30)
             began = time.monotonic()
             started.send_signal(signal.SIGINT)

@@ -106,6 +106,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository whose declarations were committed 52 days ago."""
     folder = tmp_path_factory.mktemp("checkout")
     shutil.copytree(ROOT / "stacks", folder / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)  # names the estate
     when = (datetime.now(UTC) - timedelta(days=52, hours=1)).isoformat()
     who = {f"GIT_{role}_{what}": "a@b.c" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when, "GIT_CONFIG_GLOBAL": os.devnull}
@@ -120,7 +121,7 @@ def holdfast(aws: Aws, checkout: Path, *arguments: str) -> subprocess.CompletedP
     env |= {
         **aws.credentials,
         "AWS_EC2_METADATA_DISABLED": "true",
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "constructs"), str(checkout)]),
+        "PYTHONPATH": str(ROOT / "constructs"),
     }
     command = [sys.executable, "-m", "holdfast.cli", *arguments, "--env", "all", "--endpoint-url", aws.endpoint]
     return subprocess.run(command, cwd=checkout, env=env, capture_output=True, text=True, check=False)

@@ -15,6 +15,7 @@ from holdfast.model import DeclarationError
 if TYPE_CHECKING:
     from holdfast.account import Account, Mention
     from holdfast.audit import Audit
+    from holdfast.finder import Estate
     from holdfast.live.options import Options
     from holdfast.model import Environment, Stack
     from holdfast.rules.base import Finding, Severity
@@ -43,8 +44,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None: closed by the caller
     args = _parser().parse_args(argv)
-    if Path("stacks", "__init__.py").exists():
-        sys.path.insert(0, str(Path.cwd()))  # the catalog belongs to the repository that the command runs in
     try:
         status = int(args.run(args))
         sys.stdout.flush()
@@ -153,6 +152,7 @@ def _parser() -> argparse.ArgumentParser:
     docs = commands.add_parser("docs", help="write the generated pages", epilog=EPILOG)
     docs.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is out of date")
     docs.set_defaults(run=_docs)
+    _estate_option(register, check, lint, audit, fix, waivers, docs)
     return parser
 
 
@@ -198,10 +198,20 @@ def _local_commands(local: argparse.ArgumentParser) -> None:
 
     up = add("up", "start the emulator and deploy every stack into it with the CDK CLI")
     up.add_argument("--env", default="all", help="prod, test or all (default)")
+    _estate_option(up)
     add("status", "where it listens, what is deployed there, and what is recorded only")
     add("incident", "put it into the documented state of 2026-04-23, in place of what it holds")
     add("down", "stop the emulator; its state is kept")
     add("reset", "stop the emulator and forget its state")
+
+
+def _estate_option(*commands: argparse.ArgumentParser) -> None:
+    for command in commands:
+        command.add_argument(
+            "--estate",
+            metavar="MODULE:NAME",
+            help="the declared stacks, such as stacks:CATALOG (default: [tool.holdfast] of the project file)",
+        )
 
 
 def _report_options(command: argparse.ArgumentParser) -> None:
@@ -230,7 +240,7 @@ def _local_option(command: argparse.ArgumentParser) -> None:
 def _list(args: argparse.Namespace) -> int:
     from holdfast.register import show
 
-    stacks = _catalog()
+    stacks = _estate(args).stacks
     print(show(stacks, env=args.env, system=args.system, assumed=args.assumed, as_json=args.format == "json"))
     return 0
 
@@ -240,7 +250,7 @@ def _check(args: argparse.Namespace) -> int:
     from holdfast.catalog import environments_named
     from holdfast.rules import check_waivers, expiring, judge
 
-    stacks = _catalog()
+    stacks = _estate(args).stacks
     wanted = _wanted(args)
     asked = environments_named(args.env) if args.env else None
     check_waivers(stacks)
@@ -259,7 +269,7 @@ def _check(args: argparse.Namespace) -> int:
 def _lint(args: argparse.Namespace) -> int:
     from holdfast.rules.schema import lint
 
-    stacks = _catalog()
+    stacks = _estate(args).stacks
     wanted = _wanted(args)
     findings = [f for f in lint(stacks, today=date.today()) if f.rule.id in wanted]
     return _report(args, findings, command="lint", env="all")
@@ -270,8 +280,8 @@ def _audit(args: argparse.Namespace) -> int:
     from holdfast.report.text import audit_summary
     from holdfast.rules.base import Severity
 
-    stacks, wanted, ignored = _catalog(), _wanted(args), _ids(args.ignore)
-    found, accounts, environments = _look(args, stacks, lambda names: tuple(mentions(args.code, names)))
+    estate, wanted, ignored = _estate(args), _wanted(args), _ids(args.ignore)
+    found, accounts, environments = _look(args, estate, lambda names: tuple(mentions(args.code, names)))
     findings = [f for f in found.findings if f.rule.id in wanted or (_unseen(f) and f.rule.id not in ignored)]
     for account in accounts:
         print(f"read account {account.id} in {account.region}", file=sys.stderr)
@@ -297,8 +307,9 @@ def _fix(args: argparse.Namespace) -> int:
     only = None if args.only is None else set(_ids(args.only))
     if only is not None and not (only and only <= FIXABLE):
         raise InputError(f"--only {args.only} is not what a call can repair: known are {', '.join(sorted(FIXABLE))}")
-    stacks = _catalog()
-    found, accounts, environments = _look(args, stacks, lambda _: ())
+    estate = _estate(args)
+    stacks = estate.stacks
+    found, accounts, environments = _look(args, estate, lambda _: ())
     planned = plan(found.findings, stacks, accounts, environments, only=only)
     options = _options(args, environments, stacks)
     profile = options.profiles[0] if len(options.profiles) == 1 else None
@@ -335,12 +346,11 @@ def _fix(args: argparse.Namespace) -> int:
 
 
 def _look(
-    args: argparse.Namespace, stacks: tuple[Stack, ...], code: Callable[[set[str]], tuple[Mention, ...]]
+    args: argparse.Namespace, estate: Estate, code: Callable[[set[str]], tuple[Mention, ...]]
 ) -> tuple[Audit, list[Account], tuple[Environment, ...]]:
     """Reads the accounts that were asked for and judges them. Nothing is changed."""
     from datetime import UTC, datetime
 
-    import stacks as package
     from holdfast.age import declarations
     from holdfast.audit import audit
     from holdfast.catalog import environments_named, placements
@@ -348,7 +358,7 @@ def _look(
     from holdfast.live.session import interruptible
     from holdfast.rules import check_waivers
 
-    environments = environments_named(args.env)
+    stacks, environments = estate.stacks, environments_named(args.env)
     check_waivers(stacks)
     declared = {p.fill(t.name) for p in placements(stacks) for t in p.tables}
     mentions = code(declared)
@@ -358,9 +368,8 @@ def _look(
         accounts = read_all(options, names=declared, places=places, progress=_progress())
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
-    folder = Path(str(package.__file__)).parent
     now = datetime.now(UTC)
-    found = audit(stacks, accounts, environments, now=now, declared=declarations(folder), mentions=mentions)
+    found = audit(stacks, accounts, environments, now=now, declared=declarations(estate.folder), mentions=mentions)
     return found, accounts, environments
 
 
@@ -411,11 +420,11 @@ def _progress() -> Callable[[int, int], None] | None:
     return show
 
 
-def _waivers(_: argparse.Namespace) -> int:
+def _waivers(args: argparse.Namespace) -> int:
     from holdfast.rules import check_waivers
     from holdfast.text import columns
 
-    stacks = _catalog()
+    stacks = _estate(args).stacks
     check_waivers(stacks)
     rows = [
         [w.rule, t.name, str(w.expires), w.owner, w.reason]
@@ -463,27 +472,21 @@ def _iam(args: argparse.Namespace) -> int:
 def _local(args: argparse.Namespace) -> int:
     from holdfast.local import commands
 
-    return commands.run(args, _catalog() if args.step == "up" else ())
+    return commands.run(args, _estate(args).stacks if args.step == "up" else ())
 
 
 def _docs(args: argparse.Namespace) -> int:
     from holdfast.docs import write
 
-    stacks = _catalog()
+    stacks = _estate(args).stacks
     return write(stacks, check=args.check)
 
 
-def _catalog() -> tuple[Stack, ...]:
-    """The stacks of the repository that the command runs in."""
-    from holdfast.assembly import InputError
+def _estate(args: argparse.Namespace) -> Estate:
+    """The estate of the repository that the command runs in, or the one that was asked for."""
+    from holdfast.finder import find
 
-    try:
-        from stacks import CATALOG
-    except ImportError as error:
-        raise InputError(f"no catalog ({error}): run in a repository whose stacks/__init__.py has a CATALOG") from None
-    except SyntaxError as error:
-        raise InputError(f"{error.filename}, line {error.lineno}: Python cannot read it ({error.msg})") from None
-    return CATALOG
+    return find(args.estate)
 
 
 def _wanted(args: argparse.Namespace) -> set[str]:

@@ -71,10 +71,10 @@ def _has(store: StoreSubject, guard: Guard) -> bool:
 
 
 def main() -> None:
-    from stacks import CATALOG
+    from holdfast.finder import find
 
     outdir = Path(sys.argv[1])
-    print(summary(outdir, CATALOG))
+    print(summary(outdir, find().stacks))
     print(f"\nTemplates are in {outdir}/. `holdfast list` shows everything, with --assumed what no source gives.")
 
 

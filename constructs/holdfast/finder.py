@@ -1,0 +1,139 @@
+"""Which estate a command works on: named in the project file of the repository that it runs in, and imported by path.
+
+There is no other way to one: an estate that nobody named is somebody else's.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from holdfast.assembly import InputError
+from holdfast.model import DeclarationError, Stack
+
+EXAMPLE = 'estate = "stacks:CATALOG"'
+NONE = (
+    f"no estate is named here: write {EXAMPLE} below [tool.holdfast] in pyproject.toml or holdfast.toml, "
+    "or give --estate module:NAME"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estate:
+    """The declared stacks, and the folder of the module that declares them."""
+
+    stacks: tuple[Stack, ...]
+    folder: Path
+
+
+def find(asked: str | None = None, start: Path | None = None) -> Estate:
+    """The estate that ``asked`` names (module:NAME), or HOLDFAST_ESTATE, or the nearest project file upwards."""
+    start = (start or Path.cwd()).resolve()
+    for said_by, named in (("--estate", asked), ("HOLDFAST_ESTATE", os.environ.get("HOLDFAST_ESTATE"))):
+        if named:
+            return _load(named, said_by, tuple(_upwards(start)))
+    for folder in _upwards(start):
+        for file in (folder / "holdfast.toml", folder / "pyproject.toml"):
+            if (named := _setting(file)) is not None:
+                return _load(named, str(file), (folder,))
+    raise InputError(NONE)
+
+
+def _upwards(start: Path) -> Iterator[Path]:
+    """The folder and those above it, up to the root of the repository: what lies beyond is not the team's."""
+    for folder in (start, *start.parents):
+        yield folder
+        if (folder / ".git").exists():
+            return
+
+
+def _setting(file: Path) -> str | None:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read ({getattr(error, 'strerror', None) or 'it is not UTF-8'})") from None
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{file} is not TOML ({error})") from None
+    tools = content.get("tool")
+    table = tools.get("holdfast") if isinstance(tools, dict) else None
+    named = table.get("estate") if isinstance(table, dict) else None
+    if named is None and file.name == "holdfast.toml":
+        raise InputError(f"{file} names no estate: write {EXAMPLE} below [tool.holdfast]")
+    if named is not None and not isinstance(named, str):
+        raise InputError(f"{file}: the estate is a text, such as {EXAMPLE}")
+    return named
+
+
+def _load(named: str, said_by: str, folders: tuple[Path, ...]) -> Estate:
+    module, _, name = named.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise InputError(f"{said_by}: {named!r} is not module:NAME, such as stacks:CATALOG")
+    path = next((p for folder in folders if (p := _file(folder, module))), None)
+    if path is None:
+        inside = module.replace(".", "/")
+        raise InputError(f"{said_by}: there is no {inside}.py or {inside}/__init__.py in {folders[0]} or above it")
+    found = getattr(_imported(module, path), name, None)
+    if not isinstance(found, tuple) or not all(isinstance(stack, Stack) for stack in found):
+        what = "is missing" if found is None else f"is a {type(found).__name__}"
+        raise InputError(f"{path}: {name} {what}; it has to be what holdfast.catalog(…) gives ({said_by})")
+    return Estate(stacks=found, folder=path.parent)
+
+
+def _file(folder: Path, module: str) -> Path | None:
+    inside = folder.joinpath(*module.split("."))
+    return next((p for p in (inside / "__init__.py", inside.with_suffix(".py")) if p.is_file()), None)
+
+
+def _imported(module: str, path: Path) -> ModuleType:
+    """The module from that file, and what is inside of its own package; nothing else of the folder can be imported."""
+    known = sys.modules.get(module)
+    if known is not None and known.__file__ and Path(known.__file__).resolve() == path:
+        return known
+    for name in [n for n in sys.modules if n == module or n.startswith(f"{module}.")]:
+        del sys.modules[name]
+    _name_parents(module, path)
+    spec = spec_from_file_location(module, path)
+    assert spec
+    assert spec.loader
+    made = sys.modules[module] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(made)
+    except DeclarationError:
+        raise
+    except Exception as error:
+        raise InputError(_place(error, path.parent)) from None
+    return made
+
+
+def _name_parents(module: str, path: Path) -> None:
+    """``infra.stacks`` needs a package ``infra`` to be in; its own code is not run."""
+    names = module.split(".")[:-1]
+    folder = path.parent.parent if path.name == "__init__.py" else path.parent
+    for depth in range(len(names), 0, -1):
+        name = ".".join(names[:depth])
+        spec = ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [str(folder)]
+        sys.modules.setdefault(name, module_from_spec(spec))
+        folder = folder.parent
+
+
+def _place(error: Exception, folder: Path) -> str:
+    """Where in the estate it stopped, and why, in one line."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}, line {error.lineno}: Python cannot read it ({error.msg})"
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
+    where = f"{inside[-1].filename}, line {inside[-1].lineno}" if inside else str(folder)
+    return f"{where}: {' '.join(str(error).split()) or type(error).__name__}"
