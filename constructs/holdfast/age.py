@@ -8,11 +8,11 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from difflib import SequenceMatcher
 from pathlib import Path
 
 from holdfast.gap import Commit
 
-UNCOMMITTED = "0" * 40
 DECLARED = ("Table", "Database", "Cache", "Broker", "Bucket", "Documents", "Registry")
 
 
@@ -73,11 +73,25 @@ def _newest(lines: Mapping[int, Commit | None], span: range) -> Commit | None:
 
 def _blame(path: Path) -> dict[int, Commit | None]:
     """The commit of every line of a file; nothing where there is no git or no repository."""
+    committed = _git(path.parent, "cat-file", "blob", f"HEAD:./{path.name}").splitlines()
+    dated = _blame_head(path) if committed else {}
+    lines: dict[int, Commit | None] = {}
+    for old, new, size in SequenceMatcher(None, committed, _lines(path), autojunk=False).get_matching_blocks():
+        lines |= {new + n + 1: dated.get(old + n + 1) for n in range(size)}
+    return lines
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def _blame_head(path: Path) -> dict[int, Commit | None]:
+    """Of the last commit: git would run the repository's filters over a file that is not committed."""
     shallow = _git(path.parent, "rev-parse", "--is-shallow-repository").strip() == "true"
-    commits: dict[str, Commit | None] = {UNCOMMITTED: None}
+    commits: dict[str, Commit | None] = {}
     lines: dict[int, Commit | None] = {}
     sha, number = "", 0
-    blame = ("--porcelain", "-w", "--", path.name)
+    blame = ("--porcelain", "-w", "--no-textconv", "HEAD", "--", path.name)
     # Git ends where a list of commits to ignore is configured and missing; without the list it has dates all the same.
     told = _git(path.parent, "blame", *blame) or _git(path.parent, "blame", "--no-ignore-revs-file", *blame)
     for line in told.splitlines():
@@ -86,23 +100,29 @@ def _blame(path: Path) -> dict[int, Commit | None]:
             lines[number] = commits.get(sha)
         elif len(word) == 40 and rest[:1].isdigit():
             sha, number = word, int(rest.split()[1])
-        elif word == "committer-time" and sha != UNCOMMITTED:
+        elif word == "committer-time":
             commits[sha] = Commit(sha, datetime.fromtimestamp(int(rest), UTC))
         elif word == "boundary" and shallow:
             commits[sha] = None  # the history is cut off here: the line may be older
     return lines
 
 
+# A repository's own configuration may name programs: none of them is run, and nothing is fetched.
+HARMLESS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+SETTINGS = {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
+
+
 def _git(folder: Path, *arguments: str) -> str:
     """What git prints. Inside a hook its own variables would point it elsewhere, so they are dropped."""
     try:
         done = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
+            ["git", *HARMLESS, "-C", str(folder), *arguments],
             capture_output=True,
             text=True,
+            encoding="utf-8",
             errors="replace",
             check=False,
-            env={k: v for k, v in os.environ.items() if not k.startswith("GIT_")} | {"LC_ALL": "C"},
+            env={k: v for k, v in os.environ.items() if not k.startswith("GIT_")} | SETTINGS,
         )
     except OSError:
         return ""

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import timedelta
+
+# Control characters, those that turn the direction of what follows, those that nobody sees, and halves of characters.
+UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def printable(text: str) -> str:
+    """Text from outside on one line, as what it is: it cannot steer a terminal, forge a line or look like another."""
+    return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.assembly import InputError
+from holdfast.files import private_folder, write_private
 from holdfast.fix import Change
 from holdfast.iam import Call
 from holdfast.live import calls
@@ -258,9 +259,9 @@ def _row(change: Change) -> dict[str, Any]:
 
 def _save(record: Path, document: Mapping[str, Any]) -> None:
     """Whole or not at all: the record outlives whatever stops the command."""
-    record.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(record.parent)
     draft = record.with_suffix(".tmp")
-    draft.write_text(json.dumps(document, indent=2) + "\n")
+    write_private(draft, json.dumps(document, indent=2) + "\n")
     draft.replace(record)
 
 

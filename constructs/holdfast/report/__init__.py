@@ -23,6 +23,8 @@ def render(
     audit: Audit | None = None,
 ) -> str:
     """``findings`` in one of FORMATS: what failed or is unknown, or everything. ``audit`` is where they are from."""
+    if style not in ("json", "sarif"):  # which escape by themselves, and lose nothing
+        findings = [text.plain(f) for f in findings]
     shown = [f for f in findings if everything or f.outcome in SHOWN]
     match style:
         case "json":

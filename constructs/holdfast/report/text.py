@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from holdfast.audit import Row
 from holdfast.model import Guard
 from holdfast.rules.base import Finding, Outcome, Severity
-from holdfast.text import columns
+from holdfast.text import columns, printable
 
 ORDER = {severity: n for n, severity in enumerate(Severity)}
 WORDS = {Outcome.FAIL: "FAIL", Outcome.UNKNOWN: "????", Outcome.PASS: "ok", Outcome.EXEMPT: "--"}
@@ -22,22 +21,24 @@ GUARDS = {
     Guard.TAGS: "tags",
     Guard.ALARMS: "alarms",
 }
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 COLOURS = {Outcome.FAIL: "31", Outcome.UNKNOWN: "33", Outcome.PASS: "32", Outcome.EXEMPT: "2"}
 
 
 def render(findings: Sequence[Finding], *, colour: bool) -> str:
-    ranked = sorted(map(_plain, findings), key=lambda f: (list(WORDS).index(f.outcome), ORDER[f.rule.severity]))
+    ranked = sorted(findings, key=lambda f: (list(WORDS).index(f.outcome), ORDER[f.rule.severity]))
     return "\n".join(line for f in ranked for line in _lines(f, colour))
 
 
-def _plain(f: Finding) -> Finding:
-    """``f`` without control characters: what an account holds must not steer a terminal, nor forge a line."""
-    words = [f.table, f.stack, f.where, f.detail, f.fix]
-    if not any(w and CONTROL.search(w) for w in words):
-        return f
-    table, stack, where, detail, fix = (CONTROL.sub("?", w) if w else w for w in words)
-    return replace(f, table=table, stack=stack or "", where=where or "", detail=detail or "", fix=fix or "")
+def plain(f: Finding) -> Finding:
+    """``f`` as people may see it: a name or a value that an account or a template holds is text from outside."""
+    return replace(
+        f,
+        table=f.table and printable(f.table),
+        stack=printable(f.stack),
+        where=printable(f.where),
+        detail=printable(f.detail),
+        fix=printable(f.fix),
+    )
 
 
 def _lines(f: Finding, colour: bool) -> list[str]:
@@ -75,7 +76,7 @@ def render_audit(findings: Sequence[Finding], rows: Sequence[Row], *, colour: bo
 def grouped(findings: Sequence[Finding]) -> list[tuple[tuple[str | None, str], list[Finding]]]:
     """Findings by environment and what they are about; the worst group first, and in it the worst finding."""
     groups: dict[tuple[str | None, str], list[Finding]] = {}
-    for f in sorted(map(_plain, findings), key=rank):
+    for f in sorted(findings, key=rank):
         groups.setdefault((f.environment, f.table or f.stack), []).append(f)
     return sorted(groups.items(), key=lambda g: (rank(g[1][0]), -len(g[1])))
 

@@ -1,0 +1,128 @@
+"""What is private stays private, and what comes from outside neither runs nor deceives."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import unicodedata
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from test_audit import git
+
+from holdfast import age
+from holdfast.files import private_folder, write_private
+from holdfast.text import printable
+
+DAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
+
+
+@pytest.fixture
+def generous() -> object:
+    """Whoever runs it lets others read everything."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_private_files_and_folders_are_the_users_alone(generous: object, tmp_path: Path) -> None:
+    folder = private_folder(tmp_path / "a" / "b")
+    assert (mode(tmp_path / "a"), mode(folder)) == (0o700, 0o700)
+    file = folder / "record.json"
+    file.write_text("an older version")
+    file.chmod(0o644)
+    with file.open() as opened_before:
+        write_private(file, "é")
+        assert opened_before.read() == "an older version"
+    assert (mode(file), file.read_text(encoding="utf-8")) == (0o600, "é")
+    folder.chmod(0o755)
+    assert mode(private_folder(folder)) == 0o700
+
+
+CONFIGURED = {
+    "core.fsmonitor": "{run}",
+    "core.pager": "{run}",
+    "pager.blame": "{run}",
+    "core.hooksPath": "hooks",
+    "core.sshCommand": "{run}",
+    "core.gitProxy": "{run}",
+    "core.editor": "{run}",
+    "core.askPass": "{run}",
+    "core.alternateRefsCommand": "{run}",
+    "credential.helper": "!{run}",
+    "diff.external": "{run}",
+    "diff.evil.textconv": "{run}",
+    "diff.evil.command": "{run}",
+    "filter.evil.clean": "{run}",
+    "filter.evil.smudge": "{run}",
+    "filter.evil.process": "{run}",
+    "gpg.program": "{run}",
+    "log.showSignature": "true",
+    "blame.ignoreRevsFile": "nowhere",
+    "alias.blame": "!{run}",
+    "alias.cat-file": "!{run}",
+    "alias.rev-parse": "!{run}",
+    "remote.origin.url": "ext::{run}",
+    "remote.origin.promisor": "true",
+    "remote.origin.uploadpack": "{run}",
+    "remote.origin.partialclonefilter": "blob:none",
+    "extensions.partialClone": "origin",
+    "protocol.ext.allow": "always",
+}
+
+
+def test_no_configuration_of_a_repository_makes_git_run_anything(tmp_path: Path) -> None:
+    """Against git itself: a plain blame of the same file does run what is configured."""
+    clone, ran, script = tmp_path / "clone", tmp_path / "ran", tmp_path / "script"
+    script.write_text(f'#!/bin/sh\necho ran >> "{ran}"\nexit 1\n')
+    script.chmod(0o755)
+    clone.mkdir()
+    (clone / "tables.py").write_text('Table(name="orders")\n')
+    (clone / ".gitattributes").write_text("*.py filter=evil diff=evil\n")
+    git(clone, "init", "-q")
+    git(clone, "add", ".")
+    git(clone, "commit", "-q", "-m", "tables", when=DAY)
+    (clone / "hooks").mkdir()
+    for hook in ("post-index-change", "pre-commit", "post-checkout", "reference-transaction"):
+        (clone / "hooks" / hook).symlink_to(script)
+    for name, value in CONFIGURED.items():
+        git(clone, "config", name, value.format(run=script))
+    (clone / "tables.py").write_text('# a comment\nTable(name="orders")\n')
+
+    (declared,) = age.declarations(clone).values()
+    commit = declared.set_by("name")
+    assert commit
+    assert commit.when == DAY
+    assert not ran.exists()
+    lost = next(p for p in (clone / ".git" / "objects").rglob("*") if p.is_file() and len(p.name) == 38)
+    lost.unlink()  # git would fetch it from where the repository says
+    age.declarations(clone)
+    assert not ran.exists()
+
+    with pytest.raises(subprocess.CalledProcessError):
+        git(clone, "blame", "--no-ignore-revs-file", "tables.py")
+    assert ran.exists(), "the trap is none"
+
+
+def test_what_steers_turns_or_hides_is_shown_as_what_it_is() -> None:
+    assert printable("a\x1b[2J\nb\u202ec\u2066\u200bd\x9be\ud800\U000e0041") == (
+        r"a\x1b[2J\nb\u202ec\u2066\u200bd\x9be\ud800\U000e0041"
+    )
+    for text in ("orders", "Ünïcode, 表, 🙂", "a b"):
+        assert printable(text) == text
+    hidden = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    passed = [
+        chr(n)
+        for n in range(0x110000)
+        if unicodedata.category(chr(n)) in hidden and unicodedata.bidirectional(chr(n)) != "AN"
+        if printable(chr(n)) == chr(n)
+    ]
+    # What is left draws signs of its own: of numbers, of notes, of hieroglyphs, of shorthand.
+    assert all(unicodedata.category(c) == "Cf" and ord(c) > 0x600 for c in passed)
+    assert not [c for c in passed if unicodedata.bidirectional(c) in {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI"}]
