@@ -41,19 +41,19 @@ def imports(path: Path) -> set[str]:
 
 
 HOMES = {
-    "aws_cdk": "constructs/holdfast/cdk",
-    "cdk_nag": "constructs/holdfast/cdk",
-    "boto3": "constructs/holdfast/live",
-    "botocore": "constructs/holdfast/live",
-    "psycopg": "constructs/holdfast/postgres",
+    "aws_cdk": ("constructs/holdfast/cdk",),
+    "cdk_nag": ("constructs/holdfast/cdk",),
+    "boto3": ("constructs/holdfast/live", "stacks/functions/"),  # Lambda has it for the code of functions
+    "botocore": ("constructs/holdfast/live", "stacks/functions/"),
+    "psycopg": ("constructs/holdfast/postgres",),
 }
 
 
-@pytest.mark.parametrize(("sdk", "home"), HOMES.items())
-def test_each_sdk_is_imported_in_one_place(sdk: str, home: str) -> None:
+@pytest.mark.parametrize(("sdk", "homes"), HOMES.items())
+def test_each_sdk_is_imported_in_one_place(sdk: str, homes: tuple[str, ...]) -> None:
     for path in sources():
         name = path.relative_to(ROOT).as_posix()
-        if name.startswith((home, "tests/", "benchmarks/")) or name == "app.py":
+        if name.startswith((*homes, "tests/", "benchmarks/")) or name == "app.py":
             continue
         assert not [i for i in imports(path) if i.split(".")[0] == sdk], name
 

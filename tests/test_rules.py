@@ -189,6 +189,8 @@ def miyabi(templates: dict[str, Json]) -> tuple[Placed, Json]:
         ("AWS::Lambda::EventSourceMapping", {"DestinationConfig": None}, "HF306"),
         ("AWS::Lambda::EventSourceMapping", {"MaximumRetryAttempts": -1}, "HF306"),
         ("AWS::Lambda::EventSourceMapping", {"FunctionResponseTypes": None}, "HF306"),
+        ("AWS::Lambda::EventSourceMapping", {"FunctionResponseTypes": []}, "HF306"),
+        ("AWS::Lambda::EventSourceMapping", {"MaximumRetryAttempts": 101}, "HF306"),
         ("AWS::Lambda::EventSourceMapping", {"BisectBatchOnFunctionError": False}, "HF306"),
         ("AWS::Lambda::EventSourceMapping", {"EventSourceArn": "arn:other"}, "HF310"),
         ("AWS::Lambda::Function", {"Runtime": "nodejs18.x"}, "HF307"),

@@ -19,9 +19,9 @@ from holdfast.cdk.monitoring import add_alarms
 from holdfast.cdk.table import GuardedTable
 from holdfast.model import Access, Processor, Tier, construct_id
 from holdfast.monitoring import failure_queue, processor_alarms
+from holdfast.rules.resources import MAX_RETRIES
 
 BATCH_SIZE = 100
-MAX_RETRIES = 3
 MAX_AGE = cdk.Duration.hours(6)  # well inside the day that a stream keeps
 KEY_USE = ["kms:Decrypt", "kms:GenerateDataKey"]
 
@@ -98,7 +98,7 @@ class StreamProcessor(Construct):
             memory_size=256,
             timeout=cdk.Duration.seconds(30),
             reserved_concurrent_executions=10,
-            environment={"ENVIRONMENT": placed.word, **processor.variables},
+            environment={"ENVIRONMENT": placed.word, "FAILURES": failures.queue_url, **processor.variables},
         )
         lambda_.CfnEventSourceMapping(
             self,
@@ -108,7 +108,7 @@ class StreamProcessor(Construct):
             starting_position="LATEST",
             batch_size=BATCH_SIZE,
             bisect_batch_on_function_error=True,
-            maximum_retry_attempts=MAX_RETRIES,
+            maximum_retry_attempts=MAX_RETRIES,  # of outages: a bad record is not retried, it goes to the queue
             maximum_record_age_in_seconds=int(MAX_AGE.to_seconds()),
             function_response_types=["ReportBatchItemFailures"],
             destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
