@@ -30,11 +30,15 @@ ARCHIVE = Path(".holdfast", "archive")
 VERSION = 1
 
 
-def run(args: argparse.Namespace) -> int:
-    steps = {
+def _clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def run(args: argparse.Namespace, *, clock: Callable[[], datetime] = _clock) -> int:
+    steps: dict[str, Callable[[argparse.Namespace], int]] = {
         "migrate": _migrate,
         "check": _check,
-        "retain": _retain,
+        "retain": lambda args: _retain(args, clock),
         "restore-check": _restore_check,
         "psql": _psql,
     }
@@ -124,8 +128,8 @@ def _document(differences: dict[str, list[Difference]], unseen: dict[str, list[s
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def _retain(args: argparse.Namespace) -> int:
-    now = _time(args)
+def _retain(args: argparse.Namespace, clock: Callable[[], datetime]) -> int:
+    given = _given_time(args)
     if args.dsn and not args.archive and not args.plan:
         raise InputError("rows leave this database: say where their archive is, --archive s3://bucket/prefix")
     store = archive.open_store(args.archive or str(ARCHIVE))
@@ -136,6 +140,7 @@ def _retain(args: argparse.Namespace) -> int:
                     print(f"{schema}: no retention policy")
                     continue
                 with connect(dsn) as connection, clear_errors(f"retention of {schema}"):
+                    now = given or retention.server_time(connection, clock())
                     if args.plan:
                         _tell(schema, retention.plan(connection, now), "nothing to do")
                         continue
@@ -157,32 +162,31 @@ def _retain(args: argparse.Namespace) -> int:
     return 0
 
 
-def _time(args: argparse.Namespace) -> datetime:
-    """The time to act at."""
-    clock = datetime.now(UTC)
+def _given_time(args: argparse.Namespace) -> datetime | None:
+    """The time of --now, if there is one: on a server that is not our own it is for plans, unless it is forced."""
     if args.now is None:
-        return clock
+        if args.force_now:
+            raise InputError("--force-now says nothing without --now: write --now 2026-11-16T05:00Z --force-now")
+        return None
     try:
         now = datetime.fromisoformat(args.now)
     except ValueError:
         raise InputError(f"--now {args.now} is no time: write it as 2026-11-16T05:00Z") from None
     if now.tzinfo is None:
         raise InputError(f"--now {args.now} has no time zone: write it as 2026-11-16T05:00Z")
-    if now > clock and args.dsn and not args.plan:
-        raise InputError(f"--now {args.now} is ahead, and rows that are not expired yet would go: add --plan to look")
+    if args.dsn and not args.plan and not args.force_now:
+        raise InputError(
+            f"--now {args.now} is not the server's clock, and rows that are not expired would go: "
+            "add --plan to look, or --force-now to do it"
+        )
     return now
 
 
 def _tell(schema: str, steps: Sequence[retention.Step], nothing: str) -> None:
     for step in steps:
-        rows = "" if step.rows is None else f" ({_count(step.rows, 'row')})"
-        print(f"{schema}: {step.action} {step.name}{rows}")
+        print(f"{schema}: {step}")
     if not steps:
         print(f"{schema}: {nothing}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _restore_check(args: argparse.Namespace) -> int:
@@ -202,8 +206,8 @@ def _restore_check(args: argparse.Namespace) -> int:
         if c.manifest:
             chunks = c.manifest.chunks
             size = sum(chunk.bytes for chunk in chunks)
-            rows = _count(c.manifest.rows, "row")
-            print(f"ok {c.name}: {rows}, {_count(len(chunks), 'chunk')}, {size:,} bytes")
+            rows = retention.counted(c.manifest.rows, "row")
+            print(f"ok {c.name}: {rows}, {retention.counted(len(chunks), 'chunk')}, {size:,} bytes")
         else:
             print(f"fail {c.wrong}" if c.wrong else f"unknown {c.unread}")
     return 1 if any(c.wrong for c in checked) else 3 if any(c.unread for c in checked) else 0
