@@ -185,7 +185,7 @@ def test_the_daily_job_archives_what_is_expired_and_feeds_every_alarm(
         for m in alarm.metrics
         if m.namespace == JOBS
     }
-    assert len(watched) == 10
+    assert len(watched) == 13
     assert watched <= fed
     ahead = {line["Table"]: line["PartitionsAhead"] for line in lines if "PartitionsAhead" in line}
     assert all(count >= 1 for count in ahead.values())
