@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import timedelta
+
+# Control characters, separators of lines, marks of direction, and halves of characters, which no terminal can show.
+STEERING = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
+
+
+def printable(text: str) -> str:
+    """``text`` from outside, in which nothing steers a terminal, turns its direction or forges a line."""
+    return STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:

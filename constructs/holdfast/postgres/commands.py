@@ -15,14 +15,16 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import TextIO
 
 from psycopg import errors, sql
 
 from holdfast.assembly import InputError
 from holdfast.postgres import archive, drift, migrations, retention
 from holdfast.postgres.catalog import Difference
-from holdfast.postgres.connection import Connection, clear_errors, connect
+from holdfast.postgres.connection import Connection, clear_errors, connect, refuse_secrets, with_tls
 from holdfast.postgres.server import Server, candidates, kept, temporary
+from holdfast.text import printable
 
 SCHEMAS = Path("schemas")
 KEPT = Path(".holdfast", "postgres")
@@ -42,7 +44,15 @@ def run(args: argparse.Namespace, *, clock: Callable[[], datetime] = _clock) -> 
         "restore-check": _restore_check,
         "psql": _psql,
     }
-    return steps[args.step](args)
+    try:
+        return steps[args.step](args)
+    except InputError as error:
+        raise InputError(printable(str(error))) from None
+
+
+def _say(line: str, file: TextIO | None = None) -> None:
+    """Names and words from a database or an archive are anybody's."""
+    print(printable(line), file=file)
 
 
 @contextmanager
@@ -50,6 +60,7 @@ def databases(args: argparse.Namespace) -> Iterator[dict[str, str]]:
     """Schema and DSN of each database that was asked for; the embedded ones are there while this lasts."""
     wanted = _wanted(args)
     if args.dsn is not None:
+        refuse_secrets(args.dsn)
         yield dict.fromkeys(wanted, args.dsn)
         return
     with kept(KEPT) as server:
@@ -84,7 +95,7 @@ def _migrate(args: argparse.Namespace) -> int:
         for schema, dsn in found.items():
             with connect(dsn) as connection:
                 act = migrations.plan if args.plan else migrations.migrate
-                print(f"{schema}: {_done(act(connection, files[schema]), planned=args.plan)}")
+                _say(f"{schema}: {_done(act(connection, files[schema]), planned=args.plan)}")
     return 0
 
 
@@ -108,9 +119,9 @@ def _check(args: argparse.Namespace) -> int:
     else:
         for schema in found:
             for line in (*differences[schema], *(f"unknown {text}" for text in unseen[schema])):
-                print(f"{schema}: {line}")
+                _say(f"{schema}: {line}")
             if not differences[schema] and not unseen[schema]:
-                print(f"{schema}: as declared")
+                _say(f"{schema}: as declared")
     return 1 if any(differences.values()) else 3 if any(unseen.values()) else 0
 
 
@@ -125,7 +136,7 @@ def _document(differences: dict[str, list[Difference]], unseen: dict[str, list[s
         "differences": rows,
         "unknown": unknown,
     }
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return json.dumps(document, indent=2)
 
 
 def _retain(args: argparse.Namespace, clock: Callable[[], datetime]) -> int:
@@ -137,7 +148,7 @@ def _retain(args: argparse.Namespace, clock: Callable[[], datetime]) -> int:
         with databases(args) as found, _progress() as progress:
             for schema, dsn in found.items():
                 if not any(retention.POLICY in m.sql for m in migrations.load(SCHEMAS / schema)):
-                    print(f"{schema}: no retention policy")
+                    _say(f"{schema}: no retention policy")
                     continue
                 with connect(dsn) as connection, clear_errors(f"retention of {schema}"):
                     now = given or retention.server_time(connection, clock())
@@ -147,17 +158,17 @@ def _retain(args: argparse.Namespace, clock: Callable[[], datetime]) -> int:
                     outcome = retention.run(connection, store, now=now, progress=progress)
                     progress("")
                     if outcome.busy:
-                        print(f"{schema}: another run is at work, so this one leaves it alone")
+                        _say(f"{schema}: another run is at work, so this one leaves it alone")
                         continue
                     _tell(schema, outcome.steps, "nothing was to be done")
                     for h in outcome.health:
                         if h.worrying:
-                            print(f"warning: {schema}: {h.metric} of {h.table} is {h.value}", file=sys.stderr)
+                            _say(f"warning: {schema}: {h.metric} of {h.table} is {h.value}", file=sys.stderr)
     except archive.ArchiveError as error:
-        print(f"holdfast: {error}; nothing was dropped that is not archived", file=sys.stderr)
+        _say(f"holdfast: {error}; nothing was dropped that is not archived", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("holdfast: interrupted; nothing is lost, and the same command finishes the work", file=sys.stderr)
+        _say("holdfast: interrupted; nothing is lost, and the same command finishes the work", file=sys.stderr)
         return 130
     return 0
 
@@ -184,9 +195,9 @@ def _given_time(args: argparse.Namespace) -> datetime | None:
 
 def _tell(schema: str, steps: Sequence[retention.Step], nothing: str) -> None:
     for step in steps:
-        print(f"{schema}: {step}")
+        _say(f"{schema}: {step}")
     if not steps:
-        print(f"{schema}: {nothing}")
+        _say(f"{schema}: {nothing}")
 
 
 def _restore_check(args: argparse.Namespace) -> int:
@@ -207,9 +218,9 @@ def _restore_check(args: argparse.Namespace) -> int:
             chunks = c.manifest.chunks
             size = sum(chunk.bytes for chunk in chunks)
             rows = retention.counted(c.manifest.rows, "row")
-            print(f"ok {c.name}: {rows}, {retention.counted(len(chunks), 'chunk')}, {size:,} bytes")
+            _say(f"ok {c.name}: {rows}, {retention.counted(len(chunks), 'chunk')}, {size:,} bytes")
         else:
-            print(f"fail {c.wrong}" if c.wrong else f"unknown {c.unread}")
+            _say(f"fail {c.wrong}" if c.wrong else f"unknown {c.unread}")
     return 1 if any(c.wrong for c in checked) else 3 if any(c.unread for c in checked) else 0
 
 
@@ -221,7 +232,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
         return
 
     def show(text: str) -> None:
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        print(f"\r\x1b[K{printable(text)}", end="", file=sys.stderr, flush=True)
 
     try:
         yield show
@@ -241,6 +252,7 @@ def _psql(args: argparse.Namespace) -> int:
         clean = {name: value for name, value in os.environ.items() if args.dsn or not name.startswith("PG")}
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is psql's: it cancels a query
         try:
-            return subprocess.run([program, *found.values(), *args.arguments], env=clean, check=False).returncode
+            where = map(with_tls, found.values())
+            return subprocess.run([program, *where, *args.arguments], env=clean, check=False).returncode
         finally:
             signal.signal(signal.SIGINT, before)

@@ -17,6 +17,7 @@ from holdfast.postgres import migrations, retention
 from holdfast.postgres.archive import open_store
 from holdfast.postgres.connection import connect
 from holdfast.postgres.drift import inspect
+from holdfast.text import printable
 
 HERE = Path(__file__).resolve().parent
 AUTHORITIES = "/opt/rds-ca.pem"  # from the layer
@@ -84,7 +85,7 @@ def drift(event: Any, context: Any, *, where: Callable[[], str] = dsn, home: Pat
         differences, unseen = inspect(db, _schema(home))
     found = [*map(str, differences), *unseen]
     for line in found:
-        print(line)
+        print(printable(line))
     told = _told({"job": "drift", "found": found})
     directive = {"Namespace": _namespace(), "Dimensions": [["Database"]], "Metrics": [{"Name": "Drift"}]}
     about = {"Timestamp": int(datetime.now(UTC).timestamp() * 1000), "CloudWatchMetrics": [directive]}
