@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
+from conftest import ROOT
 from lifecycle_database import NOW, USER, column, database, events, fill_months, live, value
 from postgres import MAJORS
 from psycopg import errors
@@ -332,6 +334,17 @@ def test_every_value_of_a_row_comes_back_from_quarantine(db: Connection) -> None
         "SELECT r.* FROM ops.quarantine, jsonb_populate_record(NULL::lifecycle_events, contents) r"
     )
     assert live(db) == before
+
+
+def test_the_statement_in_the_readme_gives_rows_back_with_a_right_time(db: Connection) -> None:
+    create_missing(db, NOW)
+    events(db, "1970-01-01", 3)
+    quarantine(db)
+    (statement,) = re.findall(r"^```sql\n(WITH back AS .*?;)\n```$", (ROOT / "README.md").read_text(), re.M | re.S)
+    db.execute(statement.encode())
+    assert [row[6] for row in live(db)] == ["2026-11-16 05:00:00+00"] * 3
+    assert value(db, "SELECT count(*) FROM ops.quarantine") == 0
+    assert value(db, "SELECT count(*) FROM lifecycle_events_2026_11") == 3
 
 
 def test_late_rows_of_a_table_without_archive_are_quarantined_and_kept_months_are_left_alone(db: Connection) -> None:
