@@ -71,6 +71,13 @@ def live(db: Connection, where: str = "true") -> list[Row]:
     return db.execute(f"SELECT {texts} FROM lifecycle_events e WHERE {where} ORDER BY e.id").fetchall()
 
 
+def quarantined(db: Connection) -> list[Row]:
+    """The events in quarantine, in the same form."""
+    texts = ", ".join(f"e.{c}::text" for c in EVENT_COLUMNS)
+    contents = "ops.quarantine q, jsonb_populate_record(NULL::lifecycle_events, q.contents) e"
+    return db.execute(f"SELECT {texts} FROM {contents} WHERE q.parent = 'lifecycle_events' ORDER BY e.id").fetchall()
+
+
 EVENT_COLUMNS = (
     "id",
     "event_type",

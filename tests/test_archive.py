@@ -257,7 +257,8 @@ def test_what_may_not_be_read_is_unknown_and_ends_with_3(
     with tempfile.TemporaryDirectory() as place:  # pytest's own folders are closed to others
         Path(place).chmod(0o755)
         folder = Path(shutil.copytree(written, Path(place, "copy")))
-        folder.chmod(0o755)
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o755)  # as no archive of ours is
         secret = chunks(folder)[0]
         secret.chmod(0)
         with nobody():
@@ -269,6 +270,31 @@ def test_what_may_not_be_read_is_unknown_and_ends_with_3(
             assert cli.main(["db", "restore-check", str(folder)]) == 3
         assert said(capsys) == ([f"unknown {folder / 'lifecycle_events'} cannot be read (Permission denied)"], [])
         (folder / "lifecycle_events").chmod(0o755)
+
+
+def test_what_is_archived_is_private_whatever_the_umask_and_what_was_there(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        store = Folder(path=tmp_path / "a" / "archive")
+        store.put("table/month/chunk", b"rows")
+        (store.path / "table" / "month").chmod(0o755)
+        (store.path / "table" / "month" / "chunk").chmod(0o644)
+        (store.path / "table" / "month" / ".next.partial").write_bytes(b"of a run that was cut off")
+        for name in ("chunk", "next"):
+            store.put(f"table/month/{name}", b"rows")
+    finally:
+        os.umask(before)
+    modes = {p.relative_to(tmp_path).as_posix(): p.stat().st_mode & 0o777 for p in tmp_path.rglob("*")}
+    files = {"a/archive/table/month/chunk": 0o600, "a/archive/table/month/next": 0o600}
+    folders = ("a", "a/archive", "a/archive/table", "a/archive/table/month")
+    assert modes == files | dict.fromkeys(folders, 0o700)
+
+
+def test_a_folder_that_others_may_enter_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with pytest.raises(InputError, match=r"is open to others \(mode 0755\) and rows are private: chmod 700 it, or "):
+        Folder(path=tmp_path).put("chunk", b"rows")
+    assert (tmp_path.stat().st_mode & 0o777, list(tmp_path.iterdir())) == (0o755, [])
 
 
 # S3

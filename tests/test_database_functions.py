@@ -185,10 +185,31 @@ def test_the_daily_job_archives_what_is_expired_and_feeds_every_alarm(
         for m in alarm.metrics
         if m.namespace == JOBS
     }
-    assert len(watched) == 10
+    assert len(watched) == 13
     assert watched <= fed
     ahead = {line["Table"]: line["PartitionsAhead"] for line in lines if "PartitionsAhead" in line}
     assert all(count >= 1 for count in ahead.values())
+
+
+@pytest.mark.usefixtures("_aws")
+def test_the_daily_job_goes_by_the_servers_clock_and_not_at_all_where_its_own_is_wrong(
+    where: Callable[[], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    migrate(where)
+    with connect(where()) as db:
+        db.execute(
+            "INSERT INTO lifecycle_events (event_type, created_at) VALUES ('new', now()), ('zero', '1970-01-01')"
+        )
+    for wrong in (datetime(2131, 1, 1, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC)):
+        with pytest.raises(InputError, match=f"it is {wrong:%Y}-01-01T00:00:00Z on this machine and 2"):
+            handler.retain({}, Context(), where=where, clock=lambda wrong=wrong: wrong)  # type: ignore[misc]
+    told = handler.retain({}, Context(), where=where)
+    impossible = "older than anything that this table can have"
+    assert f"quarantine lifecycle_events (1 row) in ops.quarantine: {impossible}" in told["steps"]
+    with connect(where()) as db:
+        assert db.execute("SELECT event_type FROM lifecycle_events").fetchall() == [("new",)]
+    lines = emitted(capsys.readouterr().out)
+    assert [x["RowsInQuarantine"] for x in lines if x["Table"] == "lifecycle_events"] == [1]
 
 
 @pytest.mark.usefixtures("_aws")

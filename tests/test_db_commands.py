@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from postgres import copy_of_schemas, database, server
 from holdfast.cli import main
 from holdfast.postgres.connection import connect
 from holdfast.postgres.migrations import load
+from holdfast.postgres.server import Server, temporary
 
 Capture = pytest.CaptureFixture[str]
 
@@ -161,3 +165,110 @@ def test_a_folder_without_schemas_or_with_a_broken_catalog_says_so(
     assert err == (
         "holdfast: schemas/meeting/catalog.json is not there: write it with `python -m holdfast.postgres.catalog`\n"
     )
+
+
+def command(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own, which would let everybody read what it writes."""
+    line = [sys.executable, "-m", "holdfast.cli", "db", *arguments]
+    done = subprocess.run(
+        line, cwd=folder, env=os.environ | environment, umask=0, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done
+    return done
+
+
+def open_to_others(folder: Path) -> list[str]:
+    paths = [folder, *folder.rglob("*")]
+    return [f"{p} {p.stat().st_mode & 0o777:o}" for p in paths if p.lstat().st_mode & 0o077 and not p.is_symlink()]
+
+
+def test_what_the_embedded_server_and_its_archive_hold_is_private_and_what_was_open_is_closed(folder: Path) -> None:
+    event = "INSERT INTO lifecycle_events (event_type, created_at) VALUES ('old', '2022-01-05')"
+    command(folder, "migrate")
+    command(folder, "psql", "--schema", "lifecycle", "--", "-qc", event)
+    command(folder, "retain")
+    ours = folder / ".holdfast"
+    assert list((ours / "archive").rglob("manifest.json"))
+    assert open_to_others(ours) == []
+    places = (ours / "postgres", *(p for p in (ours / "postgres").iterdir() if p.is_file()))
+    for place in places:
+        place.chmod(place.stat().st_mode | 0o055)
+    command(folder, "check")
+    assert open_to_others(ours) == []
+
+
+@pytest.mark.parametrize("step", ["migrate", "check", "retain", "psql"])
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "postgresql://ann:geheim@127.0.0.1/x",
+        "postgresql://ann@127.0.0.1/x?password=geheim",
+        "host=/tmp password=geheim",
+        "host=/tmp sslpassword=geheim",
+    ],
+)
+def test_a_password_on_the_command_line_is_refused_and_not_repeated(
+    step: str, dsn: str, folder: Path, capsys: Capture
+) -> None:
+    more = ["--archive", "unused"] if step == "retain" else []
+    code, out, err = run(capsys, step, "--schema", "meeting", "--dsn", dsn, *more)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert re.match(
+        r"holdfast: --dsn holds a (ssl)?password, which everybody .* PGPASSWORD or in a file .* PGPASSFILE", err
+    )
+    assert "geheim" not in err
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Server]:
+    """A server that asks for a password."""
+    with temporary() as server:
+        with connect(server.dsn()) as db:
+            db.execute("CREATE ROLE ann SUPERUSER LOGIN PASSWORD 'geheim'")
+            (rules,) = db.execute("SHOW hba_file").fetchone() or ("",)
+            db.execute(f"COPY (SELECT 'local all ann scram-sha-256') TO '{rules}'".encode())
+            db.execute("SELECT pg_reload_conf()")
+        yield server
+
+
+def test_a_password_from_the_environment_or_a_file_stands_in_no_process_list(
+    guarded: Server, folder: Path, tmp_path: Path
+) -> None:
+    where = ("--schema", "meeting", "--dsn", guarded.dsn().replace("user=postgres", "user=ann"))
+    passwords = tmp_path / "passwords"
+    passwords.write_text("*:*:*:ann:geheim\n")
+    passwords.chmod(0o600)
+    seen = r"\! tr '\0' ' ' < /proc/$PPID/cmdline"  # what stands there of psql itself
+    for environment in ({"PGPASSWORD": "geheim"}, {"PGPASSFILE": str(passwords)}):
+        done = command(folder, "psql", *where, "--", "-qAtc", "SELECT current_user", "-c", seen, **environment)
+        assert done.stdout.startswith("ann\n")
+        assert "user=ann" in done.stdout
+        assert "geheim" not in done.stdout
+
+
+# A name that clears the screen, turns the direction and forges a line.
+HOSTILE = "a\x1b[2Jb\u202ec\u2066d\u200fe\u061cf\x9bg\nlifecycle: as declared"
+SHOWN = r"a\x1b[2Jb\u202ec\u2066d\u200fe\u061cf\x9bg\nlifecycle: as declared"
+
+
+def test_names_in_a_database_cannot_steer_the_terminal(folder: Path, capsys: Capture) -> None:
+    with database("lifecycle") as dsn, connect(dsn) as db:
+        where = ("--schema", "lifecycle", "--dsn", dsn)
+        db.execute(f'CREATE TABLE "{HOSTILE}" (a int)'.encode())
+        assert run(capsys, "check", *where) == (1, f"lifecycle: extra public.{SHOWN}: table\n", "")
+        code, out, _ = run(capsys, "check", "--format", "json", *where)
+        assert code == 1
+        assert out.isascii()
+        assert json.loads(out)["differences"][0]["object"] == f"public.{HOSTILE}"
+        db.execute(
+            "INSERT INTO ops.archive_log "
+            "(name, parent, lower_bound, upper_bound, part, archive, detached_at, frozen_at) "
+            "VALUES (%s, 'lifecycle_events', '2022-01-01', '2022-02-01', 1, true, now(), now())",
+            (HOSTILE,),
+        )
+        code, out, err = run(capsys, "retain", "--archive", "unused", *where)
+        assert code == 2
+        assert err == f"holdfast: cold.{SHOWN} is gone and was not archived: restore it from a backup\n"
+        db.execute("UPDATE ops.archive_log SET archive = false")
+        code, out, err = run(capsys, "retain", "--plan", *where)
+        assert f"lifecycle: drop {SHOWN}\n" in out

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from postgres import database, server
+from psycopg.conninfo import conninfo_to_dict
 
 from holdfast.assembly import InputError
-from holdfast.postgres.connection import PrivilegeError, clear_errors, connect
+from holdfast.postgres.connection import PrivilegeError, clear_errors, connect, with_tls
 
 
 @contextmanager
@@ -126,3 +130,96 @@ def test_what_goes_wrong_later_is_one_line_too() -> None:
                 clear_errors("counting"),
             ):
                 connection.execute("SELECT FROM users")
+
+
+HERE = [
+    "dbname=x",
+    "host=/run/postgresql",
+    "host=localhost",
+    "host=LOCALHOST sslmode=disable",
+    "postgresql://ann@127.0.0.1:5433/x?sslmode=prefer",
+    "postgresql://ann@[::1]/x",
+    "host=127.0.0.1,/tmp port=1,2",
+    "host=db.example.com hostaddr=127.0.0.1",
+]
+ELSEWHERE = [
+    "host=db.example.com",
+    "postgresql://ann@10.0.0.7:5433/x?application_name=y",
+    "host=localhost,db.example.com",
+    "host=localhost hostaddr=10.0.0.7",
+    "host=localhost.example.com",
+    "host=127.0.0.1.example.com",
+    "service=prod",
+    "service=prod host=localhost",  # whose file may name a hostaddr
+]
+
+
+@pytest.fixture
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PGHOST", "PGHOSTADDR", "PGSERVICE", "PGSSLMODE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("_no_environment")
+@pytest.mark.parametrize("dsn", HERE)
+def test_what_stays_on_this_machine_needs_no_tls(dsn: str) -> None:
+    assert with_tls(dsn) == dsn
+
+
+@pytest.mark.usefixtures("_no_environment")
+@pytest.mark.parametrize("dsn", ELSEWHERE)
+def test_another_machine_proves_who_it_is_or_is_refused(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stated(mode: str) -> str:
+        return dsn + ("&" if "?" in dsn else " ") + f"sslmode={mode}"
+
+    assert conninfo_to_dict(with_tls(dsn)) == conninfo_to_dict(dsn) | {"sslmode": "verify-full"}
+    for mode in ("verify-full", "verify-ca"):
+        assert with_tls(stated(mode)) == stated(mode)
+    for mode in ("disable", "allow", "prefer", "require"):
+        with pytest.raises(InputError, match=rf"^sslmode={mode} does not check who answers at .*: leave it out"):
+            with_tls(stated(mode))
+        with monkeypatch.context() as patch:
+            patch.setenv("PGSSLMODE", mode)
+            with pytest.raises(InputError, match=rf"^sslmode={mode} does not check who answers"):
+                with_tls(dsn)
+
+
+@pytest.mark.usefixtures("_no_environment")
+@pytest.mark.parametrize(
+    "variables", [{"PGHOST": "db.example.com"}, {"PGHOSTADDR": "10.0.0.7"}, {"PGSERVICE": "prod"}], ids=str
+)
+def test_where_the_environment_sends_us_counts(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert conninfo_to_dict(with_tls("dbname=x"))["sslmode"] == "verify-full"
+
+
+@pytest.mark.usefixtures("_no_environment")
+@pytest.mark.parametrize(
+    ("answer", "authority", "words"),
+    [(b"N", "ca.pem", "server does not support SSL, but SSL was required"), (b"S", "none.pem", "none.pem")],
+)
+def test_a_server_that_proves_nothing_hears_nothing_from_us(
+    answer: bytes, authority: str, words: str, tmp_path: Path
+) -> None:
+    """127.1 is a spelling of loopback that is not on our list, and so stands for another machine."""
+    heard = []
+
+    def serve(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            heard.append(connection.recv(8))
+            connection.sendall(answer)
+            heard.append(connection.recv(4096))
+
+    authorities = tmp_path / "ca.pem"
+    authorities.write_bytes((ROOT / "build" / "layer" / "rds-ca.pem").read_bytes())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        where = f"host=127.1 port={listener.getsockname()[1]} user=x dbname=x password=geheim gssencmode=disable"
+        said = refusal(f"{where} sslrootcert={tmp_path / authority}")
+        thread.join()
+    assert heard == [b"\x00\x00\x00\x08\x04\xd2\x16\x2f", b""]
+    assert re.search(rf"does not prove over TLS who it is \(.*{words}.*\): name the authority of its certificate", said)
+    assert "change sslmode" not in said

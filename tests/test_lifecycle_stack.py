@@ -363,6 +363,7 @@ ALARMS = {
         for metric, judged in {
             "PartitionsAhead": ("LessThanThreshold", 1, "breaching"),
             "RowsInDefault": ("GreaterThanThreshold", 0, "notBreaching"),
+            "RowsInQuarantine": ("GreaterThanThreshold", 0, "notBreaching"),
             "DetachedWaiting": ("GreaterThanThreshold", 2, "notBreaching"),
         }.items()
     },

@@ -34,7 +34,7 @@ PUBLISHED = {
     # Written by our own jobs; tests/test_database_functions.py holds them to it.
     **{
         ("Holdfast/Database", m): [{"Database", "Table"}]
-        for m in ("PartitionsAhead", "RowsInDefault", "DetachedWaiting")
+        for m in ("PartitionsAhead", "RowsInDefault", "RowsInQuarantine", "DetachedWaiting")
     },
     ("Holdfast/Database", "Drift"): [{"Database"}],
 }
@@ -116,6 +116,7 @@ def test_thresholds(templates: dict[str, Json]) -> None:
         ("Drift", 0),
         ("PartitionsAhead", 1),
         ("RowsInDefault", 0),
+        ("RowsInQuarantine", 0),
         ("DetachedWaiting", 2),
         # brokers
         ("behind", 10_000),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -11,10 +12,22 @@ from pathlib import Path
 import postgres
 import psycopg
 import pytest
-from lifecycle_database import EXPIRED, NOW, USER, archived, column, database, events, fill_months, live, value
+from lifecycle_database import (
+    EXPIRED,
+    NOW,
+    USER,
+    archived,
+    column,
+    database,
+    events,
+    fill_months,
+    live,
+    quarantined,
+    value,
+)
 
 from holdfast.assembly import InputError
-from holdfast.postgres import retention
+from holdfast.postgres import drift, retention
 from holdfast.postgres.archive import ArchiveError, Folder, check
 from holdfast.postgres.connection import Connection, connect
 from holdfast.postgres.retention import Health, Outcome, metrics, plan, run
@@ -59,6 +72,7 @@ def test_expired_months_are_archived_row_by_row_and_dropped_and_the_rest_stays(d
         "RowsInDefault": 0,
         "ExpiredAttached": 0,
         "DetachedWaiting": 0,
+        "RowsInQuarantine": 0,
     }
     sound(store, db)
     again = run(db, store, now=NOW)
@@ -128,9 +142,9 @@ def test_late_rows_of_an_archived_month_become_a_further_part_of_its_archive(db:
 
 
 def test_rows_older_than_any_partition_are_archived_too(db: Connection, store: Folder) -> None:
-    events(db, "2019-03-01", 4)
+    events(db, "2021-03-01", 4)
     rows = live(db)
-    assert done(run(db, store, now=NOW), "archive") == ["lifecycle_events_2019_03"]
+    assert done(run(db, store, now=NOW), "archive") == ["lifecycle_events_2021_03"]
     assert archived(store) == rows
 
 
@@ -138,13 +152,62 @@ def test_tables_without_an_archive_lose_their_expired_rows(db: Connection, store
     fill_months(db, "trigger_executions", "2026-06-01", "2026-08-01")
     trigger = value(db, "INSERT INTO triggers (name, event_type, conditions) VALUES ('t', 'e', '{}') RETURNING id")
     insert = "INSERT INTO trigger_executions (trigger_id, condition_met, executed_at) VALUES (%s, true, %s)"
-    for at in ("2020-01-01", "2026-07-31", "2026-08-01"):
+    for at in ("2026-06-30", "2026-07-31", "2026-08-01"):
         db.execute(insert, (trigger, at))
     outcome = run(db, store, now=NOW)
     assert done(outcome, "drop") == ["trigger_executions_2026_06", "trigger_executions_2026_07"]
-    assert done(outcome, "delete late") == ["trigger_executions_2020_01"]
     assert not store.path.exists()
     assert value(db, "SELECT count(*) FROM trigger_executions") == 1
+
+
+IMPOSSIBLE = ("-infinity", "0044-03-15 BC", "1970-01-01", "2031-01-01", "infinity")
+
+
+def test_rows_with_an_impossible_time_neither_stop_the_job_nor_vanish(db: Connection, store: Folder) -> None:
+    fill_months(db)
+    events(db, "2024-08-01", 30)
+    for at in IMPOSSIBLE:
+        db.execute("INSERT INTO lifecycle_events (event_type, created_at) VALUES (%s, %s)", (at, at))
+    events(db, "2026-10-01", 10)  # nobody made October, and it is kept
+    planned = [s for s in plan(db, NOW) if s.action == "quarantine"]
+    outcome = run(db, store, now=NOW)
+    assert [s for s in outcome.steps if s.action == "quarantine"] == planned
+    assert [str(s) for s in planned] == [
+        "quarantine lifecycle_events (1 row) in ops.quarantine: further ahead than partitions are made",
+        "quarantine lifecycle_events (2 rows) in ops.quarantine: older than anything that this table can have",
+        "quarantine lifecycle_events (2 rows) in ops.quarantine: the time is infinite",
+    ]
+    assert sorted(column(db, "SELECT contents ->> 'event_type' FROM ops.quarantine")) == sorted(IMPOSSIBLE)
+    assert len(archived(store)) == 30
+    assert len(live(db)) == value(db, "SELECT count(*) FROM lifecycle_events_2026_10") == 10
+    assert [(h.table, h.metric, h.value) for h in outcome.health if h.worrying] == [
+        ("lifecycle_events", "RowsInQuarantine", 5)
+    ]
+    again = run(db, store, now=NOW)
+    assert again.steps == ()
+    assert again.health == outcome.health  # until somebody has looked
+    assert drift.inspect(db, postgres.SCHEMAS / "lifecycle") == ([], [])
+
+
+def test_a_database_that_lacks_the_quarantine_is_sent_to_migrate(db: Connection, store: Folder) -> None:
+    db.execute("ALTER TABLE ops.quarantine RENAME TO elsewhere")
+    with pytest.raises(InputError, match=r"has no ops\.quarantine: run `holdfast db migrate` first"):
+        run(db, store, now=NOW)
+
+
+def test_the_servers_clock_decides_and_five_minutes_are_the_limit(db: Connection) -> None:
+    before = value(db, "SELECT clock_timestamp()")
+    for minutes in (-4, 0, 4):
+        now = retention.server_time(db, before + timedelta(minutes=minutes))
+        assert before <= now <= value(db, "SELECT clock_timestamp()")  # whatever this machine believes
+    for apart in (timedelta(minutes=7), timedelta(days=1500), timedelta(minutes=-7), timedelta(days=-1500)):
+        local = before + apart
+        with pytest.raises(InputError) as refused:
+            retention.server_time(db, local)
+        assert re.fullmatch(
+            rf"it is {local:%Y-%m-%dT%H:%M:%SZ} on this machine and {before:%Y}-\S+Z on the server: nothing is done .*",
+            str(refused.value),
+        )
 
 
 def test_chunks_have_the_asked_size_also_when_numbers_share_an_id(db: Connection, store: Folder) -> None:
@@ -300,7 +363,9 @@ def test_writers_see_no_error_while_everything_happens_around_them(version: int,
         final = run(db, store, now=NOW + timedelta(days=45))  # what came late
         assert final.unfinished is None
         assert min(written) > 0
-        assert len(archived(store)) + len(live(db)) == 500 + sum(written)
+        assert value(db, "SELECT count(*) FROM ops.quarantine") >= len(written)
+        everything = [row[0] for row in (*archived(store), *live(db), *quarantined(db))]
+        assert len(everything) == len(set(everything)) == 500 + sum(written)
         sound(store, db)
 
 
@@ -315,15 +380,16 @@ def _write(
                 with db.transaction():
                     db.execute(
                         "INSERT INTO lifecycle_events (event_type, user_id, created_at) "
-                        "SELECT 'w', %s, timestamptz '2026-11-16Z' - random() * interval '840 days' "
-                        "FROM generate_series(1, 3)",
+                        "SELECT 'w', %s, CASE g WHEN 4 THEN '-infinity' "
+                        "  ELSE timestamptz '2026-11-16Z' - random() * interval '840 days' END "
+                        "FROM generate_series(1, 4) g",
                         (USER,),
                     )
                     db.execute(
                         "UPDATE users SET attributes = jsonb_build_object('n', %s::int) WHERE id = %s", (done, USER)
                     )
                     db.execute("SELECT count(*) FROM lifecycle_events WHERE user_id = %s", (USER,))
-                done += 3
+                done += 4
             except psycopg.Error as error:
                 wrong.append(error)
             if first:

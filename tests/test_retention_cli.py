@@ -16,7 +16,8 @@ from pathlib import Path
 import psycopg
 import pytest
 from conftest import ROOT
-from lifecycle_database import Row, archived, database, events, fill_months, live, value
+from lifecycle_database import Row, archived, database, events, fill_months, live, quarantined, value
+from postgres import copy_of_schemas
 
 from holdfast import cli
 from holdfast.postgres import retention
@@ -42,12 +43,14 @@ def untouched() -> Iterator[str]:
 
 @contextmanager
 def filled() -> Iterator[str]:
-    """Three expired months, by the clock of this machine: the command refuses to look ahead."""
+    """Three expired months, late rows, and rows whose time is impossible."""
     with database() as dsn:
         with connect(dsn) as db:
             fill_months(db, since="2023-01-01", until="2023-03-01")
             events(db, "2023-01-01", 300, over="89 days")
             events(db, "2022-01-01", 20, over="9 days")  # late ones
+            events(db, "1970-01-01", 40)
+            db.execute("INSERT INTO lifecycle_events (event_type, created_at) VALUES ('x', '-infinity')")
         yield dsn
 
 
@@ -78,6 +81,7 @@ WAITING = f"locktype = 'advisory' AND objid = {GATE} AND NOT granted"
 # Where a run can be cut off: on which table, before which change of it.
 POINTS = {
     "late rows are being moved": ("INSERT", "ops.archive_log", "NEW.lower_bound < '2023-01-01'"),
+    "impossible rows are being quarantined": ("INSERT", "ops.quarantine", "NEW.id = 30"),
     "the second month is being detached": ("INSERT", "ops.archive_log", "NEW.name LIKE '%2023_02'"),
     "the first month is being frozen": ("UPDATE", "ops.archive_log", "NEW.frozen_at IS NOT NULL"),
     "a chunk is stored and not recorded": ("INSERT", "ops.archive_chunk", "NEW.name LIKE '%2023_02'"),
@@ -119,7 +123,10 @@ class Gate:
 
 
 def everything(db: Connection, store: Folder) -> list[Row]:
-    return sorted([*live(db), *archived(store)], key=lambda r: int(r[0]))
+    return sorted([*live(db), *archived(store), *quarantined(db)], key=lambda r: int(r[0]))
+
+
+WARNING = "warning: lifecycle: RowsInQuarantine of lifecycle_events is 41\n"
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -135,9 +142,10 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(dsn: str, store: 
             process.wait()
             gate.open()
         again = retain(dsn, store)
-        assert (again.returncode, again.stderr) == (0, "")
+        assert (again.returncode, again.stderr) == (0, WARNING)
         assert live(db) == []
-        assert archived(store) == before
+        assert everything(db, store) == before
+        assert len(quarantined(db)) == 41
         assert [c.wrong for c in check(store.where, lambda: db, lambda _: None) if c.wrong] == []
         assert value(db, "SELECT count(*) FROM ops.archive_log WHERE dropped_at IS NULL") == 0
         assert retention.plan(db, datetime.now(UTC)) == []
@@ -205,6 +213,8 @@ def test_a_plan_is_told_and_nothing_is_done(untouched: str, capsys: pytest.Captu
     assert told[0] == told[1]
     assert told[0][0] == "lifecycle: create lifecycle_events_2026_11"
     assert "lifecycle: drain lifecycle_events_2022_01 (20 rows)" in told[0]
+    impossible = "older than anything that this table can have"
+    assert f"lifecycle: quarantine lifecycle_events (40 rows) in ops.quarantine: {impossible}" in told[0]
     assert told[0][-1] == "lifecycle: drop lifecycle_events_2023_03"
 
 
@@ -213,7 +223,15 @@ def test_a_plan_is_told_and_nothing_is_done(untouched: str, capsys: pytest.Captu
     [
         (["--now", "yesterday"], "--now yesterday is no time: write it as 2026-11-16T05:00Z"),
         (["--now", "2026-11-16T05:00"], "has no time zone"),
-        (["--now", "2999-01-01T00:00Z"], "is ahead, and rows that are not expired yet would go"),
+        (
+            ["--now", "2999-01-01T00:00Z"],
+            "is not the server's clock, and rows that are not expired would go: add --plan",
+        ),
+        (
+            ["--now", "2020-01-01T00:00Z"],
+            "is not the server's clock, and rows that are not expired would go: add --plan",
+        ),
+        (["--force-now"], "--force-now says nothing without --now"),
         ([], "say where their archive is, --archive s3://bucket/prefix"),
         (["--archive", "ftp://x"], "ftp://x is no place for an archive"),
     ],
@@ -259,3 +277,51 @@ def test_a_server_that_goes_away_is_one_line_and_the_next_run_finishes(dsn: str,
         assert b"the connection was lost" in err
         assert retain(dsn, store).returncode == 0
         assert everything(db, store) == before
+
+
+# The command as it is, in a process whose clock is wrong.
+WITH_A_WRONG_CLOCK = """
+import sys
+from datetime import UTC, datetime
+from functools import partial
+from holdfast import cli
+from holdfast.postgres import commands
+
+commands.run = partial(commands.run, clock=lambda: datetime.fromisoformat(sys.argv[1]))
+sys.exit(cli.main(sys.argv[2:]))
+"""
+
+
+def test_a_wrong_clock_takes_no_row(dsn: str, store: Folder) -> None:
+    with connect(dsn) as db:
+        db.execute("INSERT INTO lifecycle_events (event_type) VALUES ('today')")
+        before, months = live(db), value(db, "SELECT count(*) FROM ops.partitions()")
+        for wrong in ("2131-05-01T00:00:00+00:00", "2021-05-01T00:00:00+00:00"):
+            for plan in ([], ["--plan"]):
+                line = [sys.executable, "-c", WITH_A_WRONG_CLOCK, wrong, *command(dsn, store)[3:], *plan]
+                done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+                assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+                assert f"it is {wrong[:19]}Z on this machine and 2" in done.stderr
+        assert (live(db), value(db, "SELECT count(*) FROM ops.partitions()")) == (before, months)
+        assert not store.path.exists()
+
+
+def test_a_forced_time_is_the_only_way_to_act_at_another_one(
+    dsn: str, store: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ("--dsn", dsn, "--schema", "lifecycle", "--archive", str(store.path), "--now", "2023-06-01T05:00Z")
+    assert run_here(*where) == 2
+    capsys.readouterr()
+    assert run_here(*where, "--force-now") == 0
+    assert "lifecycle: create lifecycle_events_2023_09" in capsys.readouterr().out
+    with connect(dsn) as db:
+        assert value(db, "SELECT count(*) FROM lifecycle_events_2023_01") > 0  # two years were not over then
+
+
+def test_a_time_is_free_to_choose_on_our_own_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(copy_of_schemas(tmp_path))
+    assert cli.main(["db", "migrate"]) == 0
+    assert run_here("--now", "2031-06-01T05:00Z") == 0
+    assert "lifecycle: create lifecycle_events_2031_06" in capsys.readouterr().out

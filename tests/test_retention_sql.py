@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
+from conftest import ROOT
 from lifecycle_database import NOW, USER, column, database, events, fill_months, live, value
 from postgres import MAJORS
 from psycopg import errors
@@ -250,15 +252,138 @@ def test_late_rows_go_to_a_further_part_of_their_month_until_it_is_frozen(db: Co
     assert value(db, "SELECT count(*) FROM cold.lifecycle_events_2024_08_part3") == 1
 
 
-def test_late_rows_of_a_table_without_archive_are_deleted_and_kept_months_are_left_alone(db: Connection) -> None:
-    trigger = value(db, "INSERT INTO triggers (name, event_type, conditions) VALUES ('t', 'e', '{}') RETURNING id")
-    insert = "INSERT INTO trigger_executions (trigger_id, condition_met, executed_at) VALUES (%s, true, %s)"
-    for at in ("2026-07-31 23:59:59.999999Z", "2026-08-01 00:00Z"):  # 90 days before NOW are 18 August
-        db.execute(insert, (trigger, at))
-    assert value(db, "SELECT ops.drain_late('trigger_executions', '2026-07-01', %s, 10)", NOW) == 1
+# What a wrong clock, a zero and a careless client write; and why it cannot stay where it landed.
+IMPOSSIBLE = {
+    "-infinity": "the time is infinite",
+    "infinity": "the time is infinite",
+    "4713-11-24 BC": "older than anything that this table can have",  # the first day that the server knows
+    "0044-03-15 BC": "older than anything that this table can have",
+    "0001-01-01": "older than anything that this table can have",
+    "1970-01-01": "older than anything that this table can have",
+    "2019-12-31": "older than anything that this table can have",
+    "2028-01-01": "further ahead than partitions are made",
+    "9999-12-31": "further ahead than partitions are made",
+    "294276-12-31": "further ahead than partitions are made",  # the last one
+}
+TIMES = {"lifecycle_events": "created_at", "trigger_executions": "executed_at", "metrics_daily": "metric_date"}
+
+
+def insert_at(db: Connection, parent: str, at: str) -> None:
+    """One row with this time."""
+    if parent == "lifecycle_events":
+        db.execute("INSERT INTO lifecycle_events (event_type, created_at) VALUES ('x', %s)", (at,))
+    elif parent == "trigger_executions":
+        db.execute(
+            "WITH t AS (INSERT INTO triggers (name, event_type, conditions) VALUES ('t', 'e', '{}') RETURNING id) "
+            "INSERT INTO trigger_executions (trigger_id, condition_met, executed_at) SELECT id, true, %s FROM t",
+            (at,),
+        )
+    else:
+        db.execute(
+            "INSERT INTO metrics_daily (metric_date, lifecycle_stage, metric_name, metric_value) "
+            "VALUES (%s, 'Revenue', 'x', 'NaN')",
+            (at,),
+        )
+
+
+def quarantine(db: Connection, now: datetime = NOW) -> dict[tuple[str, str], int]:
+    """Everything that has to go there, in batches of two."""
+    moved = {}
+    for parent, reason, rows in db.execute("SELECT * FROM ops.displaced_rows(%s)", (now,)).fetchall():
+        counts = []
+        while count := value(db, "SELECT ops.quarantine_rows(%s, %s, %s, 2)", parent, reason, now):
+            counts.append(count)
+        assert sum(counts) == rows
+        assert max(counts) <= 2
+        moved[parent, reason] = rows
+    return moved
+
+
+@pytest.mark.parametrize("parent", TIMES)
+def test_rows_with_an_impossible_time_are_quarantined_whole_and_can_be_given_back(db: Connection, parent: str) -> None:
+    later = {"2028-01-01": "2029-01-01"} if parent == "metrics_daily" else {}  # its partitions are years
+    expected = {later.get(at, at): why for at, why in IMPOSSIBLE.items()}
+    if parent == "metrics_daily":
+        expected["5874897-12-31"] = "further ahead than partitions are made"  # a date that is no timestamp
+    for at in expected:
+        insert_at(db, parent, at)
+    texts = f"SELECT t::text FROM {parent} t ORDER BY 1"
+    before = column(db, texts)
+    create_missing(db, NOW)
+    assert db.execute("SELECT * FROM ops.late_rows(%s)", (NOW,)).fetchall() == []
+    reasons = list(expected.values())
+    assert quarantine(db) == {(parent, why): reasons.count(why) for why in set(reasons)}
+    assert column(db, texts) == []
+    held = db.execute("SELECT parent, contents ->> %s, reason FROM ops.quarantine", (TIMES[parent],)).fetchall()
+    assert sorted(why for _, _, why in held) == sorted(reasons)
+    assert {name for name, _, _ in held} == {parent}
+    db.execute(
+        f"WITH back AS (DELETE FROM ops.quarantine RETURNING contents) INSERT INTO {parent} "
+        f"SELECT r.* FROM back, jsonb_populate_record(NULL::{parent}, contents) r"
+    )
+    assert column(db, texts) == before
+
+
+def test_every_value_of_a_row_comes_back_from_quarantine(db: Connection) -> None:
+    events(db, "1970-01-01", 30)
+    before = live(db)
+    quarantine(db)
+    assert live(db) == []
+    db.execute(
+        "INSERT INTO lifecycle_events "
+        "SELECT r.* FROM ops.quarantine, jsonb_populate_record(NULL::lifecycle_events, contents) r"
+    )
+    assert live(db) == before
+
+
+def test_the_statement_in_the_readme_gives_rows_back_with_a_right_time(db: Connection) -> None:
+    create_missing(db, NOW)
+    events(db, "1970-01-01", 3)
+    quarantine(db)
+    (statement,) = re.findall(r"^```sql\n(WITH back AS .*?;)\n```$", (ROOT / "README.md").read_text(), re.M | re.S)
+    db.execute(statement.encode())
+    assert [row[6] for row in live(db)] == ["2026-11-16 05:00:00+00"] * 3
+    assert value(db, "SELECT count(*) FROM ops.quarantine") == 0
+    assert value(db, "SELECT count(*) FROM lifecycle_events_2026_11") == 3
+
+
+def test_late_rows_of_a_table_without_archive_are_quarantined_and_kept_months_are_left_alone(db: Connection) -> None:
+    for at in ("2026-07-31 23:59:59.999999Z", "2026-08-01 00:00Z", "2027-02-28 23:59:59Z", "2027-03-01 00:00Z"):
+        insert_at(db, "trigger_executions", at)  # 90 days before NOW are 18 August; three months are made ahead
+    with refused(db, errors.InvalidParameterValue, "trigger_executions has no archive"):
+        db.execute("SELECT ops.drain_late('trigger_executions', '2026-07-01', %s, 10)", (NOW,))
+    assert quarantine(db) == {
+        ("trigger_executions", "late, and this table has no archive"): 1,
+        ("trigger_executions", "further ahead than partitions are made"): 1,
+    }
+    left = column(db, "SELECT executed_at::text FROM trigger_executions ORDER BY 1")
+    assert left == ["2026-08-01 00:00:00+00", "2027-02-28 23:59:59+00"]
+
+
+def test_late_rows_of_a_kept_month_cannot_be_drained(db: Connection) -> None:
     with refused(db, errors.InvalidParameterValue, "is not expired"):
-        db.execute("SELECT ops.drain_late('trigger_executions', '2026-08-01', %s, 10)", (NOW,))
-    assert value(db, "SELECT count(*) FROM trigger_executions") == 1
+        db.execute("SELECT ops.drain_late('lifecycle_events', '2024-11-01', %s, 10)", (NOW,))
+
+
+def test_what_is_kept_for_ever_gets_partitions_for_what_it_can_have_and_no_more(db: Connection) -> None:
+    db.execute("UPDATE ops.partition_policy SET retention = NULL")
+    for at in ("-infinity", "0044-03-15 BC", "2020-01-01", "2026-11-01"):
+        insert_at(db, "metrics_daily", at)
+    create_missing(db, NOW)
+    years = column(db, "SELECT partition FROM ops.partitions() WHERE parent = 'metrics_daily' ORDER BY 1")
+    assert years == ["metrics_daily_2020", "metrics_daily_2026", "metrics_daily_2027"]
+    assert sum(quarantine(db).values()) == 2
+
+
+@pytest.mark.parametrize("at", [at for at, why in IMPOSSIBLE.items() if "ahead" not in why])
+def test_an_execution_with_an_impossible_time_is_not_purged_and_is_counted(db: Connection, at: str) -> None:
+    """Quarantine would take its number from its events, so it stays."""
+    ids = executions(db, completed="5 years")
+    db.execute("UPDATE workflow_executions SET started_at = %s WHERE id = %s", (at, ids["completed"]))
+    assert value(db, "SELECT ops.expired_rows('workflow_executions', %s)", NOW) == 0
+    assert value(db, "SELECT ops.purge_rows('workflow_executions', %s, 9)", NOW) == 0
+    counted = value(db, "SELECT value FROM ops.health(%s) WHERE metric = 'ImpossibleTimes'", NOW)
+    assert counted == (0 if at == "infinity" else 1)  # that one is never old
 
 
 def test_a_month_that_is_made_again_after_its_archive_becomes_its_next_part(db: Connection) -> None:

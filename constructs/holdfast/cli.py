@@ -180,7 +180,12 @@ def _db_commands(db: argparse.ArgumentParser) -> None:
         metavar="WHERE",
         help="a folder or s3://bucket/prefix (default on the embedded server: .holdfast/archive)",
     )
-    retain.add_argument("--now", metavar="TIME", help="act as if it were this time, such as 2026-11-16T05:00Z")
+    retain.add_argument(
+        "--now",
+        metavar="TIME",
+        help="act as if it were this time, such as 2026-11-16T05:00Z (default: the server's clock)",
+    )
+    retain.add_argument("--force-now", action="store_true", help="with --dsn, --now without --plan needs it")
     retain.add_argument("--plan", action="store_true", help="only say what would be done")
     restore = add("restore-check", "read an archive back into a scratch database and compare")
     restore.add_argument("archive", metavar="ARCHIVE", help="a manifest, or a folder or s3://bucket/prefix of them")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import IO
 
 
 def private_folder(path: Path) -> Path:
@@ -13,6 +14,17 @@ def private_folder(path: Path) -> Path:
             folder.mkdir(mode=0o700, exist_ok=True)
     path.chmod(0o700)
     return path
+
+
+def append_private(path: Path) -> IO[bytes]:
+    """A file to read and to add to, which nobody else may read, also when it was there before."""
+
+    def opener(name: str, flags: int) -> int:
+        descriptor = os.open(name, flags, 0o600)
+        os.fchmod(descriptor, 0o600)
+        return descriptor
+
+    return open(path, "a+b", opener=opener)
 
 
 def write_private(path: Path, text: str) -> None:

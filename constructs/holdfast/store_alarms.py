@@ -151,6 +151,13 @@ def _jobs(name: str, store: Database) -> Iterator[Alarm]:
         yield _daily(
             name,
             parent,
+            "RowsInQuarantine",
+            0,
+            f"rows of {parent} of {name} have a wrong time and wait in ops.quarantine",
+        )
+        yield _daily(
+            name,
+            parent,
             "DetachedWaiting",
             MAX_WAITING,
             f"more than {MAX_WAITING} partitions of {parent} of {name} wait for their archive",

@@ -7,6 +7,7 @@ import json
 import os
 import posixpath
 import re
+import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ import psycopg
 from psycopg import sql
 
 from holdfast.assembly import InputError
+from holdfast.files import append_private, private_folder
 from holdfast.postgres.connection import Connection, message
 
 MANIFEST = "manifest.json"
@@ -59,7 +61,7 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """An archive in a folder of this machine."""
+    """An archive in a folder of this machine, for its user alone: folders are 0700, files 0600."""
 
     path: Path
 
@@ -69,12 +71,15 @@ class Folder:
 
     def put(self, name: str, body: bytes) -> None:
         path = self.path / name
+        self._refuse_readers()
+        private_folder(path.parent)
         if path.exists():
             refuse_other(f"{self.where}/{name}", path.read_bytes(), body)
+            path.chmod(0o600)
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f".{path.name}.partial")
-        with partial.open("wb") as file:
+        partial.unlink(missing_ok=True)
+        with append_private(partial) as file:
             file.write(body)
             os.fsync(file.fileno())  # rows are dropped on the strength of this
         partial.rename(path)
@@ -83,6 +88,14 @@ class Folder:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+    def _refuse_readers(self) -> None:
+        """A folder that others may enter is not closed by us: it may be /tmp."""
+        if self.path.exists() and (mode := stat.S_IMODE(self.path.stat().st_mode)) & 0o077:
+            raise InputError(
+                f"{self.where} is open to others (mode {mode:04o}) and rows are private: "
+                "chmod 700 it, or give another --archive"
+            )
 
     def get(self, name: str) -> bytes | None:
         try:

@@ -15,14 +15,16 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import TextIO
 
 from psycopg import errors, sql
 
 from holdfast.assembly import InputError
 from holdfast.postgres import archive, drift, migrations, retention
 from holdfast.postgres.catalog import Difference
-from holdfast.postgres.connection import Connection, clear_errors, connect
+from holdfast.postgres.connection import Connection, clear_errors, connect, refuse_secrets, with_tls
 from holdfast.postgres.server import Server, candidates, kept, temporary
+from holdfast.text import printable
 
 SCHEMAS = Path("schemas")
 KEPT = Path(".holdfast", "postgres")
@@ -30,15 +32,27 @@ ARCHIVE = Path(".holdfast", "archive")
 VERSION = 1
 
 
-def run(args: argparse.Namespace) -> int:
-    steps = {
+def _clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def run(args: argparse.Namespace, *, clock: Callable[[], datetime] = _clock) -> int:
+    steps: dict[str, Callable[[argparse.Namespace], int]] = {
         "migrate": _migrate,
         "check": _check,
-        "retain": _retain,
+        "retain": lambda args: _retain(args, clock),
         "restore-check": _restore_check,
         "psql": _psql,
     }
-    return steps[args.step](args)
+    try:
+        return steps[args.step](args)
+    except InputError as error:
+        raise InputError(printable(str(error))) from None
+
+
+def _say(line: str, file: TextIO | None = None) -> None:
+    """Names and words from a database or an archive are anybody's."""
+    print(printable(line), file=file)
 
 
 @contextmanager
@@ -46,6 +60,7 @@ def databases(args: argparse.Namespace) -> Iterator[dict[str, str]]:
     """Schema and DSN of each database that was asked for; the embedded ones are there while this lasts."""
     wanted = _wanted(args)
     if args.dsn is not None:
+        refuse_secrets(args.dsn)
         yield dict.fromkeys(wanted, args.dsn)
         return
     with kept(KEPT) as server:
@@ -80,7 +95,7 @@ def _migrate(args: argparse.Namespace) -> int:
         for schema, dsn in found.items():
             with connect(dsn) as connection:
                 act = migrations.plan if args.plan else migrations.migrate
-                print(f"{schema}: {_done(act(connection, files[schema]), planned=args.plan)}")
+                _say(f"{schema}: {_done(act(connection, files[schema]), planned=args.plan)}")
     return 0
 
 
@@ -104,9 +119,9 @@ def _check(args: argparse.Namespace) -> int:
     else:
         for schema in found:
             for line in (*differences[schema], *(f"unknown {text}" for text in unseen[schema])):
-                print(f"{schema}: {line}")
+                _say(f"{schema}: {line}")
             if not differences[schema] and not unseen[schema]:
-                print(f"{schema}: as declared")
+                _say(f"{schema}: as declared")
     return 1 if any(differences.values()) else 3 if any(unseen.values()) else 0
 
 
@@ -121,11 +136,11 @@ def _document(differences: dict[str, list[Difference]], unseen: dict[str, list[s
         "differences": rows,
         "unknown": unknown,
     }
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return json.dumps(document, indent=2)
 
 
-def _retain(args: argparse.Namespace) -> int:
-    now = _time(args)
+def _retain(args: argparse.Namespace, clock: Callable[[], datetime]) -> int:
+    given = _given_time(args)
     if args.dsn and not args.archive and not args.plan:
         raise InputError("rows leave this database: say where their archive is, --archive s3://bucket/prefix")
     store = archive.open_store(args.archive or str(ARCHIVE))
@@ -133,56 +148,56 @@ def _retain(args: argparse.Namespace) -> int:
         with databases(args) as found, _progress() as progress:
             for schema, dsn in found.items():
                 if not any(retention.POLICY in m.sql for m in migrations.load(SCHEMAS / schema)):
-                    print(f"{schema}: no retention policy")
+                    _say(f"{schema}: no retention policy")
                     continue
                 with connect(dsn) as connection, clear_errors(f"retention of {schema}"):
+                    now = given or retention.server_time(connection, clock())
                     if args.plan:
                         _tell(schema, retention.plan(connection, now), "nothing to do")
                         continue
                     outcome = retention.run(connection, store, now=now, progress=progress)
                     progress("")
                     if outcome.busy:
-                        print(f"{schema}: another run is at work, so this one leaves it alone")
+                        _say(f"{schema}: another run is at work, so this one leaves it alone")
                         continue
                     _tell(schema, outcome.steps, "nothing was to be done")
                     for h in outcome.health:
                         if h.worrying:
-                            print(f"warning: {schema}: {h.metric} of {h.table} is {h.value}", file=sys.stderr)
+                            _say(f"warning: {schema}: {h.metric} of {h.table} is {h.value}", file=sys.stderr)
     except archive.ArchiveError as error:
-        print(f"holdfast: {error}; nothing was dropped that is not archived", file=sys.stderr)
+        _say(f"holdfast: {error}; nothing was dropped that is not archived", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("holdfast: interrupted; nothing is lost, and the same command finishes the work", file=sys.stderr)
+        _say("holdfast: interrupted; nothing is lost, and the same command finishes the work", file=sys.stderr)
         return 130
     return 0
 
 
-def _time(args: argparse.Namespace) -> datetime:
-    """The time to act at."""
-    clock = datetime.now(UTC)
+def _given_time(args: argparse.Namespace) -> datetime | None:
+    """The time of --now, if there is one: on a server that is not our own it is for plans, unless it is forced."""
     if args.now is None:
-        return clock
+        if args.force_now:
+            raise InputError("--force-now says nothing without --now: write --now 2026-11-16T05:00Z --force-now")
+        return None
     try:
         now = datetime.fromisoformat(args.now)
     except ValueError:
         raise InputError(f"--now {args.now} is no time: write it as 2026-11-16T05:00Z") from None
     if now.tzinfo is None:
         raise InputError(f"--now {args.now} has no time zone: write it as 2026-11-16T05:00Z")
-    if now > clock and args.dsn and not args.plan:
-        raise InputError(f"--now {args.now} is ahead, and rows that are not expired yet would go: add --plan to look")
+    if args.dsn and not args.plan and not args.force_now:
+        raise InputError(
+            f"--now {args.now} is not the server's clock, and rows that are not expired would go: "
+            "add --plan to look, or --force-now to do it"
+        )
     return now
 
 
 def _tell(schema: str, steps: Sequence[retention.Step], nothing: str) -> None:
     for step in steps:
-        rows = "" if step.rows is None else f" ({_count(step.rows, 'row')})"
-        print(f"{schema}: {step.action} {step.name}{rows}")
+        _say(f"{schema}: {step}")
     if not steps:
-        print(f"{schema}: {nothing}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+        _say(f"{schema}: {nothing}")
 
 
 def _restore_check(args: argparse.Namespace) -> int:
@@ -202,10 +217,10 @@ def _restore_check(args: argparse.Namespace) -> int:
         if c.manifest:
             chunks = c.manifest.chunks
             size = sum(chunk.bytes for chunk in chunks)
-            rows = _count(c.manifest.rows, "row")
-            print(f"ok {c.name}: {rows}, {_count(len(chunks), 'chunk')}, {size:,} bytes")
+            rows = retention.counted(c.manifest.rows, "row")
+            _say(f"ok {c.name}: {rows}, {retention.counted(len(chunks), 'chunk')}, {size:,} bytes")
         else:
-            print(f"fail {c.wrong}" if c.wrong else f"unknown {c.unread}")
+            _say(f"fail {c.wrong}" if c.wrong else f"unknown {c.unread}")
     return 1 if any(c.wrong for c in checked) else 3 if any(c.unread for c in checked) else 0
 
 
@@ -217,7 +232,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
         return
 
     def show(text: str) -> None:
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        print(f"\r\x1b[K{printable(text)}", end="", file=sys.stderr, flush=True)
 
     try:
         yield show
@@ -237,6 +252,7 @@ def _psql(args: argparse.Namespace) -> int:
         clean = {name: value for name, value in os.environ.items() if args.dsn or not name.startswith("PG")}
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is psql's: it cancels a query
         try:
-            return subprocess.run([program, *found.values(), *args.arguments], env=clean, check=False).returncode
+            where = map(with_tls, found.values())
+            return subprocess.run([program, *where, *args.arguments], env=clean, check=False).returncode
         finally:
             signal.signal(signal.SIGINT, before)

@@ -1,15 +1,22 @@
-"""Connections to PostgreSQL, and its errors in words: one line that says what to do."""
+"""Connections to PostgreSQL, and its errors in words: one line that says what to do.
+
+TLS with the server's name and authority checked (verify-full) is the default. What never leaves this machine (a Unix
+socket, a loopback address) needs none; elsewhere verify-ca may be stated instead, and nothing weaker.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from ipaddress import ip_address
+from itertools import zip_longest
 from typing import Any
 
 import psycopg
-from psycopg import errors
-from psycopg.conninfo import conninfo_to_dict
+from psycopg import errors, pq
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from holdfast.assembly import InputError
 
@@ -17,6 +24,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 OLDEST = 14
 CONNECT_SECONDS = 10
+VERIFIED = ("verify-full", "verify-ca")
 
 
 class PrivilegeError(InputError):
@@ -30,7 +38,7 @@ def connect(dsn: str) -> Connection:
     defaults: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "client_encoding": "UTF8"}
     try:
         connection = psycopg.connect(
-            dsn,
+            with_tls(dsn),
             autocommit=True,
             fallback_application_name="holdfast",
             **{name: value for name, value in defaults.items() if name not in given},
@@ -46,6 +54,31 @@ def connect(dsn: str) -> Connection:
     with clear_errors(f"connecting to {where}"):
         connection.execute("SET timezone = 'UTC'")
     return connection
+
+
+def with_tls(dsn: str) -> str:
+    """The DSN with verify-full, unless it states verify-ca or stays on this machine."""
+    given = _parts(dsn)
+    mode = given.get("sslmode") or os.environ.get("PGSSLMODE")
+    if mode in VERIFIED or _stays_here(given):
+        return dsn
+    if mode:
+        raise InputError(
+            f"sslmode={mode} does not check who answers at {_where(given)}: leave it out, which means verify-full, "
+            "or state verify-ca"
+        )
+    return make_conninfo(dsn, sslmode=VERIFIED[0])
+
+
+def refuse_secrets(dsn: str) -> None:
+    """A DSN on a command line stands in the process list, so no password may stand in it."""
+    _parts(dsn)
+    for option in pq.Conninfo.parse(dsn.encode()):
+        if option.val and option.dispchar == b"*":  # what libpq itself never shows
+            raise InputError(
+                f"--dsn holds a {option.keyword.decode()}, which everybody on this machine can read in the process "
+                "list: leave it out, and give it in PGPASSWORD or in a file of mode 600 that PGPASSFILE names"
+            )
 
 
 @contextmanager
@@ -98,10 +131,32 @@ def _where(given: dict[str, Any]) -> str:
     return f"{host}:{port}" if host else f"the local server on port {port}"
 
 
+def _stays_here(given: dict[str, Any]) -> bool:
+    """Whether every address is a Unix socket or loopback. What a service file names is not known here."""
+    if given.get("service") or os.environ.get("PGSERVICE"):
+        return False
+    hosts = str(given.get("host") or os.environ.get("PGHOST") or "").split(",")
+    addresses = str(given.get("hostaddr") or os.environ.get("PGHOSTADDR") or "").split(",")
+    return all(_is_local(address or host) for address, host in zip_longest(addresses, hosts, fillvalue=""))
+
+
+def _is_local(host: str) -> bool:
+    if not host or host.startswith("/") or host.lower() == "localhost":
+        return True
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return False
+
+
 def _not_connected(error: psycopg.Error, where: str) -> str:
     lines = [line for line in str(error).strip().splitlines() if not line.startswith("\t")]  # those are hints
-    said = lines[-1]
+    said = next((line for line in reversed(lines) if "failed: " in line), lines[-1])  # what follows is advice
     _, fatal, refusal = said.partition("FATAL:")
     if fatal:
         return f"{where} refuses us ({refusal.strip()}): check role, password and database of the DSN"
+    if re.search("SSL|certificate", said):
+        return (
+            f"{where} does not prove over TLS who it is ({said.rpartition('failed: ')[2]}): "
+            "name the authority of its certificate with sslrootcert=FILE in the DSN"
+        )
     return f"no PostgreSQL answers at {where} ({said.rpartition('failed: ')[2]}): start it, or give another DSN"

@@ -2,6 +2,10 @@
 
 Each step is one short transaction and says in the database what it did, so a run that is cut off anywhere is
 finished by the next one.
+
+The server's clock decides what is expired. A row whose time is impossible (infinite, before the policy's ``earliest``,
+further ahead than partitions are made) is never deleted: from a partitioned table it is moved to ops.quarantine, like a
+late row of a table without an archive; in any other table it stays. Both are counted until somebody acts.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -42,6 +46,8 @@ CHUNK_ROWS = 200_000
 BATCH_ROWS = 1_000
 RESERVE = 30.0  # seconds that a run keeps to end in order
 PATIENCE = 60.0  # seconds that one lock is asked for
+QUARANTINE = "ops.quarantine"
+CLOCKS_APART = timedelta(minutes=5)  # more, and one of the two clocks is wrong
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +57,11 @@ class Step:
     action: str
     name: str
     rows: int | None = None
+    why: str = ""
+
+    def __str__(self) -> str:
+        rows = "" if self.rows is None else f" ({counted(self.rows, 'row')})"
+        return f"{self.action} {self.name}{rows}{self.why and f' in {QUARANTINE}: {self.why}'}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +101,8 @@ class _Job:
     chunk_rows: int
     steps: list[Step] = field(default_factory=list)
 
-    def done(self, action: str, name: str, rows: int | None = None) -> None:
-        self.steps.append(Step(action=action, name=name, rows=rows))
+    def done(self, action: str, name: str, rows: int | None = None, why: str = "") -> None:
+        self.steps.append(Step(action=action, name=name, rows=rows, why=why))
 
     def check_time(self, name: str) -> None:
         if self.time_left() < RESERVE:
@@ -119,6 +130,21 @@ class _Cold:
         return f"{self.parent}/{self.partition}/part-{self.part:03d}"
 
 
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def server_time(db: Connection, clock: datetime) -> datetime:
+    """The time to act at: the server's, when the clock of this machine agrees with it."""
+    now: datetime = _value(db, "SELECT clock_timestamp()", ())
+    if abs(now - clock) > CLOCKS_APART:
+        here, there = (f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" for at in (clock, now))
+        raise InputError(
+            f"it is {here} on this machine and {there} on the server: nothing is done before both clocks agree"
+        )
+    return now
+
+
 def plan(db: Connection, now: datetime) -> list[Step]:
     """What a run would do; changes nothing."""
     _check_policy(db)
@@ -130,13 +156,14 @@ def plan(db: Connection, now: datetime) -> list[Step]:
     expired = db.execute("SELECT partition, archive FROM ops.expired_partitions(%s)", (now,)).fetchall()
     waiting = [(c.name, c.archive and not c.archived) for c in _waiting(db)]
     late = db.execute(
-        "SELECT ops.partition_name(l.parent, l.lower_bound, p.step), l.rows, l.archive "
+        "SELECT ops.partition_name(l.parent, l.lower_bound, p.step), l.rows "
         "FROM ops.late_rows(%s) l JOIN ops.partition_policy p USING (parent) ORDER BY 1",
         (now,),
     ).fetchall()
     steps = [Step(action="create", name=name) for (name,) in missing]
     steps += [Step(action="detach", name=name) for name, _ in expired]
-    steps += [Step(action="drain" if archive else "delete late", name=name, rows=rows) for name, rows, archive in late]
+    steps += [Step(action="drain", name=name, rows=rows) for name, rows in late]
+    steps += [Step(action="quarantine", name=name, rows=rows, why=why) for name, why, rows in _displaced(db, now)]
     steps += [Step(action="archive", name=name) for name, archive in (*waiting, *expired) if archive]
     steps += [Step(action="drop", name=name) for name, _ in (*waiting, *expired)]
     for (table,) in db.execute("SELECT table_name FROM ops.row_policy ORDER BY 1").fetchall():
@@ -166,6 +193,7 @@ def run(
             _create(job)
             _detach(job)
             _drain(job)
+            _quarantine(job)
             _freeze(job)
             for table in _waiting(db):
                 if table.archive and not table.archived:
@@ -206,6 +234,8 @@ def has_policy(db: Connection) -> bool:
 def _check_policy(db: Connection) -> None:
     if not has_policy(db):
         raise InputError(f"{db.info.dbname} has no retention policy (no {POLICY}): run `holdfast db migrate` first")
+    if _value(db, "SELECT to_regclass(%s) IS NULL", (QUARANTINE,)):
+        raise InputError(f"{db.info.dbname} has no {QUARANTINE}: run `holdfast db migrate` first")
 
 
 @contextmanager
@@ -279,13 +309,25 @@ def _detach(job: _Job) -> None:
 def _drain(job: _Job) -> None:
     """Late rows leave DEFAULT for a further part of their month, which is then archived like every other."""
     query = (
-        "SELECT l.parent, l.lower_bound, l.archive, ops.partition_name(l.parent, l.lower_bound, p.step) "
+        "SELECT l.parent, l.lower_bound, ops.partition_name(l.parent, l.lower_bound, p.step) "
         "FROM ops.late_rows(%s) l JOIN ops.partition_policy p USING (parent)"
     )
-    for parent, lower, archive, name in job.db.execute(query, (job.now,)).fetchall():
+    for parent, lower, name in job.db.execute(query, (job.now,)).fetchall():
         values = (parent, lower, job.now, BATCH_ROWS)
         if rows := _batches(job, name, "SELECT ops.drain_late(%s, %s, %s, %s)", values):
-            job.done("drain" if archive else "delete late", name, rows)
+            job.done("drain", name, rows)
+
+
+def _quarantine(job: _Job) -> None:
+    """What neither a partition nor an archive can take leaves DEFAULT, too, and is kept where somebody can look."""
+    for parent, why, _ in _displaced(job.db, job.now):
+        values = (parent, why, job.now, BATCH_ROWS)
+        if rows := _batches(job, parent, "SELECT ops.quarantine_rows(%s, %s, %s, %s)", values):
+            job.done("quarantine", parent, rows, why)
+
+
+def _displaced(db: Connection, now: datetime) -> list[tuple[Any, ...]]:
+    return db.execute("SELECT parent, reason, rows FROM ops.displaced_rows(%s)", (now,)).fetchall()
 
 
 def _freeze(job: _Job) -> None:

@@ -24,6 +24,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from holdfast.assembly import InputError
+from holdfast.files import append_private, private_folder, write_private
 
 KEEPER = Path(__file__).with_name("keeper.py")
 START_SECONDS = 60
@@ -118,7 +119,7 @@ def kept(folder: Path, binaries: Path | None = None, settings: Mapping[str, str]
     """The server whose data is in the folder; commands at the same time share it, and the last one stops it."""
     binaries = binaries or _preferred()
     folder = folder.absolute()
-    folder.mkdir(parents=True, exist_ok=True)
+    private_folder(folder)
     _check_data(folder / "data", binaries)
     keeper: subprocess.Popen[bytes] | None = None
     with ExitStack() as held:
@@ -128,11 +129,11 @@ def kept(folder: Path, binaries: Path | None = None, settings: Mapping[str, str]
             server = _joined(folder, binaries)
             if server is None:
                 scratch = _scratch()
-                log = held.enter_context((folder / "log").open("a+b"))
+                log = held.enter_context(append_private(folder / "log"))
                 log.truncate(0)
                 keeper, server = _start(folder, scratch, users, log, binaries, CALM | dict(settings or {}))
                 _await(server, keeper, log)
-                (folder / "socket").write_text(str(scratch))
+                write_private(folder / "socket", str(scratch))
         try:
             yield server
         finally:
@@ -274,7 +275,7 @@ def _await_end(keeper: subprocess.Popen[bytes] | None, scratch: Path) -> None:
 
 @contextmanager
 def _held(path: Path, kind: int = fcntl.LOCK_SH) -> Iterator[IO[bytes]]:
-    with path.open("ab") as file:
+    with append_private(path) as file:
         fcntl.flock(file, kind)
         yield file
 

@@ -17,6 +17,7 @@ from holdfast.postgres import migrations, retention
 from holdfast.postgres.archive import open_store
 from holdfast.postgres.connection import connect
 from holdfast.postgres.drift import inspect
+from holdfast.text import printable
 
 HERE = Path(__file__).resolve().parent
 AUTHORITIES = "/opt/rds-ca.pem"  # from the layer
@@ -45,25 +46,35 @@ def migrate(event: Any, context: Any, *, where: Callable[[], str] = dsn, home: P
     return _told({"job": "migrate", "applied": applied, "ahead": list(plan.ahead)})
 
 
-def retain(event: Any, context: Any, *, where: Callable[[], str] = dsn, now: datetime | None = None) -> dict[str, Any]:
+def _clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def retain(
+    event: Any,
+    context: Any,
+    *,
+    where: Callable[[], str] = dsn,
+    now: datetime | None = None,
+    clock: Callable[[], datetime] = _clock,
+) -> dict[str, Any]:
     """Daily: partitions ahead, archive, purge, and the figures for the alarms. Time that runs out is no failure."""
-    now = now or datetime.now(UTC)
     with connect(where()) as db:
         outcome = retention.run(
             db,
             open_store(os.environ["ARCHIVE"]),
-            now=now,
+            now=now or retention.server_time(db, clock()),
             time_left=lambda: context.get_remaining_time_in_millis() / 1000,
         )
     told = _told(
         {
             "job": "retain",
-            "steps": [f"{s.action} {s.name}" for s in outcome.steps],
+            "steps": [str(step) for step in outcome.steps],
             "unfinished": outcome.unfinished,
             "busy": outcome.busy,
         }
     )
-    for line in retention.metrics(outcome.health, namespace=_namespace(), database=_database(), at=datetime.now(UTC)):
+    for line in retention.metrics(outcome.health, namespace=_namespace(), database=_database(), at=clock()):
         print(line)
     return told
 
@@ -74,7 +85,7 @@ def drift(event: Any, context: Any, *, where: Callable[[], str] = dsn, home: Pat
         differences, unseen = inspect(db, _schema(home))
     found = [*map(str, differences), *unseen]
     for line in found:
-        print(line)
+        print(printable(line))
     told = _told({"job": "drift", "found": found})
     directive = {"Namespace": _namespace(), "Dimensions": [["Database"]], "Metrics": [{"Name": "Drift"}]}
     about = {"Timestamp": int(datetime.now(UTC).timestamp() * 1000), "CloudWatchMetrics": [directive]}
