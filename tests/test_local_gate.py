@@ -250,6 +250,12 @@ def test_every_run_has_a_secret_and_a_port_of_its_own(here: Path) -> None:
     assert not second.secret.accepts(first.secret.issue())
 
 
+def test_nothing_of_the_working_folder_is_imported(here: Path) -> None:
+    for name in ("asyncio", "json", "ministack", "hypercorn"):
+        (here / f"{name}.py").write_text("raise SystemExit('the working folder was imported from')\n")
+    assert process.start().pid
+
+
 def test_whoever_listens_where_an_emulator_was_is_not_believed_and_learns_nothing(here: Path) -> None:
     heard: list[str] = []
 

@@ -16,6 +16,7 @@ from holdfast.local import deploy, process
 from holdfast.local.client import Client, assembly
 from holdfast.local.gate import FILE
 from holdfast.model import Environment, Stack
+from holdfast.text import printable
 
 HELD = "kept in .holdfast/local"
 
@@ -111,7 +112,7 @@ def show_stacks(emulator: process.Running) -> None:
     for region, names in sorted(_by_region(found["stacks"]).items()):
         print(f"\n{region}: {plural(len(names), 'stack')}, {plural(tables[region], 'table')}")
         for name, state in sorted(names):
-            print(f"  {name}{'' if state.endswith('E_COMPLETE') else f'  {state}'}")
+            print(f"  {printable(name)}{'' if state.endswith('E_COMPLETE') else f'  {state}'}")
     print()
 
 
@@ -140,7 +141,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(printable(text), file=sys.stderr, flush=True)
 
 
 def _by_region(stacks: list[dict[str, str]]) -> dict[str, list[tuple[str, str]]]:

@@ -116,7 +116,8 @@ def start(home: Path = HOME) -> Running:
 
 
 def command(ready: Path, *, state: Path | None = None, attached: bool = False) -> list[str]:
-    line = [sys.executable, "-m", "holdfast.local.emulator", "--ready", str(ready.resolve())]
+    # -P: nothing of the working folder is imported
+    line = [sys.executable, "-P", "-m", "holdfast.local.emulator", "--ready", str(ready.resolve())]
     return line + (["--state", str(state.resolve())] if state else []) + (["--attached"] if attached else [])
 
 
