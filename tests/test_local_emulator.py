@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -9,12 +10,14 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from conftest import Json
+from dynamodb_local import JAVA, server
 from emulator import Aws, fresh_account, shared
 
 from holdfast.assembly import InputError
 from holdfast.local import private, process
 
 KEY = {"AttributeName": "id", "KeyType": "HASH"}
+UNRESOLVED = r"Template format error: Unresolved resource dependencies \[Gone\] in the {} block of the template"
 
 
 def template(**changed: Any) -> Json:
@@ -129,6 +132,70 @@ def test_one_index_may_be_added_in_an_update_and_two_may_not(deployed: Aws) -> N
             "shop", template(**three, AttributeDefinitions=attributes("id", "customer", "day", "city", "zip"))
         )
     assert {i["IndexName"] for i in seen(deployed)["GlobalSecondaryIndexes"]} == {"customer-index", "day-index"}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"Projection": {"ProjectionType": "KEYS_ONLY"}},
+        {"Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["day"]}},
+        {"KeySchema": [{"AttributeName": "day", "KeyType": "HASH"}]},
+        {"KeySchema": [*index("customer")["KeySchema"], {"AttributeName": "day", "KeyType": "RANGE"}]},
+    ],
+    ids=str,
+)
+def test_an_index_keeps_its_key_and_its_projection_under_its_name(deployed: Aws, changed: Json) -> None:
+    before = seen(deployed)["GlobalSecondaryIndexes"]
+    names = {k["AttributeName"] for k in (index("customer") | changed)["KeySchema"]}
+    wanted = template(
+        GlobalSecondaryIndexes=[index("customer") | changed],
+        AttributeDefinitions=attributes("id", *sorted(names)),
+    )
+    with pytest.raises(InputError, match="You can create a new GSI with a different name"):
+        deployed.deploy("shop", wanted)
+    assert seen(deployed)["GlobalSecondaryIndexes"] == before
+
+
+STEPS: dict[str, Json] = {
+    "one created": {"GlobalSecondaryIndexUpdates": [{"Create": index("day")}]},
+    "one deleted": {"GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "customer-index"}}]},
+    "two created": {"GlobalSecondaryIndexUpdates": [{"Create": index("day")}, {"Create": index("city")}]},
+    "one created, one deleted": {
+        "GlobalSecondaryIndexUpdates": [{"Create": index("day")}, {"Delete": {"IndexName": "customer-index"}}]
+    },
+    "two deleted": {
+        "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": f"{name}-index"}} for name in ("customer", "zip")]
+    },
+    "created again with less": {
+        "GlobalSecondaryIndexUpdates": [{"Create": index("customer") | {"Projection": {"ProjectionType": "KEYS_ONLY"}}}]
+    },
+}
+
+
+@pytest.mark.skipif(JAVA is None, reason="DynamoDB Local needs java, 17 or newer")
+def test_indexes_are_made_and_deleted_as_the_real_engine_allows(aws: Aws) -> None:
+    """Amazon's own DynamoDB Local decides what is right, and with which error it is refused."""
+    with server() as real:
+        for number, (what, step) in enumerate(STEPS.items()):
+            answers = [_updated(api, f"orders-{number}", step) for api in (real.meta.client, aws.client("dynamodb"))]
+            assert answers[0] == answers[1], what
+
+
+def _updated(api: Any, name: str, step: Json) -> str:
+    api.create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=attributes("id", "customer", "zip"),
+        KeySchema=[KEY],
+        GlobalSecondaryIndexes=[index("customer"), index("zip")],
+    )
+    try:
+        api.update_table(
+            TableName=name, AttributeDefinitions=attributes("id", "customer", "zip", "day", "city"), **step
+        )
+    except ClientError as error:
+        return str(error.response["Error"]["Code"])
+    return "done"
 
 
 def test_an_index_counts_only_items_that_have_its_key(deployed: Aws) -> None:
@@ -306,6 +373,81 @@ def test_an_alarm_on_metric_math_is_kept_as_declared(aws: Aws) -> None:
     (alarm,) = aws.client("cloudwatch").describe_alarms()["MetricAlarms"]
     assert alarm["Metrics"] == metrics
     assert "MetricName" not in alarm
+
+
+QUEUE: Json = {"Type": "AWS::SQS::Queue", "DeletionPolicy": "Retain"}
+DANGLING: dict[str, Json] = {
+    "Ref": {"Properties": {"QueueName": {"Ref": "Gone"}}},
+    "Fn::GetAtt": {"Properties": {"KmsMasterKeyId": {"Fn::GetAtt": ["Gone", "Arn"]}}},
+    "Fn::GetAtt as text": {"Properties": {"KmsMasterKeyId": {"Fn::GetAtt": "Gone.Arn"}}},
+    "Fn::Sub": {"Properties": {"QueueName": {"Fn::Sub": "orders-${Gone.Arn}"}}},
+    "Fn::Sub with a value": {"Properties": {"QueueName": {"Fn::Sub": ["${a}", {"a": {"Ref": "Gone"}}]}}},
+    "deep inside": {"Properties": {"Tags": [{"Key": "k", "Value": {"Fn::Join": ["", ["a", {"Ref": "Gone"}]]}}]}},
+    "DependsOn": {"DependsOn": "Gone"},
+    "DependsOn in a list": {"DependsOn": ["Other", "Gone"]},
+}
+RESOLVED: dict[str, Json] = {
+    "a pseudo parameter": {"Properties": {"QueueName": {"Fn::Sub": "q-${AWS::Region}"}}},
+    "a parameter": {"Properties": {"QueueName": {"Ref": "Name"}}},
+    "a resource": {
+        "Properties": {"Tags": [{"Key": "k", "Value": {"Fn::GetAtt": ["Other", "Arn"]}}]},
+        "DependsOn": "Other",
+    },
+    "a value of its own": {"Properties": {"QueueName": {"Fn::Sub": ["q-${a}", {"a": "b"}]}}},
+    "no reference": {"Properties": {"Tags": [{"Key": "k", "Value": {"Fn::Sub": "${!Gone}"}}]}},
+}
+
+
+def queue(changed: Json, **more: Any) -> Json:
+    resources = {"Queue": QUEUE | changed, "Other": QUEUE}
+    return {"Parameters": {"Name": {"Type": "String", "Default": "orders"}}, "Resources": resources, **more}
+
+
+@pytest.mark.parametrize("changed", DANGLING.values(), ids=DANGLING)
+def test_a_reference_to_nothing_is_refused_and_leaves_no_stack(aws: Aws, changed: Json) -> None:
+    with pytest.raises(InputError, match=UNRESOLVED.format("Resources")):
+        aws.deploy("shop", queue(changed))
+    assert aws.client("cloudformation").list_stacks()["StackSummaries"] == []
+
+
+@pytest.mark.parametrize("changed", RESOLVED.values(), ids=RESOLVED)
+def test_a_reference_to_something_is_not(aws: Aws, changed: Json) -> None:
+    aws.deploy("shop", queue(changed))
+
+
+def test_what_a_macro_may_make_is_not_missed(aws: Aws) -> None:
+    aws.deploy("shop", queue({"Properties": {"Tags": [{"Key": "k", "Value": "v"}]}}) | {"Transform": ["Macro"]})
+    aws.deploy("shop", queue({"DependsOn": "Gone"}) | {"Transform": ["Macro"]})
+
+
+def test_an_output_of_nothing_is_refused(aws: Aws) -> None:
+    with pytest.raises(InputError, match=UNRESOLVED.format("Outputs")):
+        aws.deploy("shop", queue({}, Outputs={"Name": {"Value": {"Fn::GetAtt": ["Gone", "Arn"]}}}))
+
+
+def test_an_update_and_every_change_set_refuse_a_reference_to_nothing(deployed: Aws) -> None:
+    """An import, too: a table without the key that its template names is refused, as `cdk import` finds out on AWS."""
+    dangling = template()
+    del dangling["Resources"]["Key"]
+    formation = deployed.client("cloudformation")
+    with pytest.raises(InputError, match=UNRESOLVED.format("Resources").replace("Gone", "Key")):
+        deployed.deploy("shop", dangling)
+    imported = {"ResourceType": "AWS::DynamoDB::Table", "LogicalResourceId": "Table"}
+    wanted: dict[str, Json] = {
+        "CREATE": {"StackName": "new"},
+        "UPDATE": {"StackName": "shop"},
+        "IMPORT": {
+            "StackName": "other",
+            "ResourcesToImport": [imported | {"ResourceIdentifier": {"TableName": "orders"}}],
+        },
+    }
+    for kind, request in wanted.items():
+        with pytest.raises(ClientError, match=UNRESOLVED.format("Resources").replace("Gone", "Key")):
+            formation.create_change_set(
+                ChangeSetName="c", ChangeSetType=kind, TemplateBody=json.dumps(dangling), **request
+            )
+    assert {s["StackName"] for s in formation.list_stacks()["StackSummaries"]} == {"shop"}
+    assert seen(deployed)["SSEDescription"]["Status"] == "ENABLED"
 
 
 @pytest.fixture

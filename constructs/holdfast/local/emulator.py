@@ -61,7 +61,18 @@ def _listen() -> socket.socket:
 
 def complete(secret: Secret) -> Asgi:
     """Ministack's application with everything put in that it lacks, and with Holdfast's own few addresses."""
-    from holdfast.local import alarms, brokers, buckets, caches, databases, network, private, recorded, tables
+    from holdfast.local import (
+        alarms,
+        brokers,
+        buckets,
+        caches,
+        databases,
+        network,
+        private,
+        recorded,
+        tables,
+        templates,
+    )
 
     app = private.module("ministack.app").app
     tables.complete()
@@ -72,6 +83,7 @@ def complete(secret: Secret) -> Asgi:
     network.complete()
     alarms.complete()
     recorded.complete()
+    templates.complete()
     _accept_session_tokens(secret)
     return _with_own_addresses(app)
 

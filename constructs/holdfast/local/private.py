@@ -18,6 +18,7 @@ USED: Mapping[str, tuple[str, ...]] = {
     "ministack.services.cloudformation": ("_stacks", "load_persisted_state"),
     "ministack.services.cloudformation.changesets": ("_RESOURCE_HANDLERS", "_apply_transforms"),
     "ministack.services.cloudformation.drift": ("_DRIFT_READERS",),
+    "ministack.services.cloudformation.engine": ("_intrinsic_references",),
     "ministack.services.cloudformation.handlers": ("_apply_transforms",),
     "ministack.services.cloudformation.provisioners": (
         "_RESOURCE_HANDLERS",

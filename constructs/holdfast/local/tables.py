@@ -22,6 +22,11 @@ CREATED = (
     "OnDemandThroughput",
 )
 INDEX = ("IndexName", "KeySchema", "Projection", "ProvisionedThroughput", "OnDemandThroughput")
+SAME_INDEX = (
+    "Cannot update GSI's properties other than Provisioned Throughput and Contributor Insights Specification. "
+    "You can create a new GSI with a different name."
+)
+ONE_INDEX = "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
 PER_REPLICA = ("PointInTimeRecoverySpecification", "Tags", "DeletionProtectionEnabled", "TableClass")
 
 
@@ -44,8 +49,7 @@ def complete() -> None:
     delete_now = engine._ddb_delete
 
     def update(physical: str, old: Json, new: Json, stack: str, logical_id: str | None = None) -> tuple[str, Json]:
-        if len(_indexes(old).keys() ^ _indexes(new).keys()) > 1:
-            raise ValueError("Cannot perform more than one GSI creation or deletion in a single update")
+        _refuse_index_changes(_indexes(old), _indexes(new))
         name, attributes = update_rest(physical, _without_sse(old), _without_sse(new), stack, logical_id)
         _settle(api, name, new, old)
         return name, attributes
@@ -95,6 +99,15 @@ def complete() -> None:
     )
 
 
+def _refuse_index_changes(old: Json, new: Json) -> None:
+    """An index never changes its key or what it projects, and one at a time is made or deleted."""
+    for name in old.keys() & new.keys():
+        if any(old[name].get(part) != new[name].get(part) for part in ("KeySchema", "Projection")):
+            raise ValueError(SAME_INDEX)
+    if len(old.keys() ^ new.keys()) > 1:
+        raise ValueError("Cannot perform more than one GSI creation or deletion in a single update")
+
+
 def call(operation: Any, *arguments: Any) -> Json:
     """An operation of the emulated API; its refusal becomes the reason that the stack fails with."""
     status, _, text = operation(*arguments)
@@ -110,7 +123,8 @@ def truth(value: object) -> bool:
 
 
 def _complete_api(api: Any) -> None:
-    """Days of recovery, one attribute for expiry, and what an index holds."""
+    """Days of recovery, one attribute for expiry, one index at a time, and what an index holds."""
+    update_table = api._update_table
     update_backups, describe_backups = api._update_continuous_backups, api._describe_continuous_backups
     update_expiry, describe = api._update_ttl, api._table_description
 
@@ -150,6 +164,14 @@ def _complete_api(api: Any) -> None:
         response: Response = update_expiry(data)
         return response
 
+    def set_table(data: Json) -> Response:
+        steps = [s for s in data.get("GlobalSecondaryIndexUpdates") or () if "Create" in s or "Delete" in s]
+        if len(steps) > 1:
+            refused: Response = api.error_response_json("LimitExceededException", ONE_INDEX, 400)
+            return refused
+        response: Response = update_table(data)
+        return response
+
     def description(name: str) -> Json:
         table, shown = api._tables[name], describe(name)
         if shown.get("GlobalSecondaryIndexes"):
@@ -164,6 +186,7 @@ def _complete_api(api: Any) -> None:
         describe_backups(data), api._normalize_table_name(data.get("TableName"))
     )
     api._update_ttl = set_expiry
+    api._update_table = set_table
     api._table_description = description
 
 
