@@ -1,7 +1,7 @@
 """ConnectionServiceStack-prod: six tables that outlived their stack. Source: callytics-dynamodb.md.
 
-RingCentralOAuthStack-prod was deleted on 2025-12-29 and its tables were retained. They enter this stack by
-`cdk import`; nothing may create them anew.
+RingCentralOAuthStack-prod was deleted on 2025-12-29 and its tables were retained. Nothing may create them anew:
+bringing them into this stack needs an import together with their key.
 """
 
 from datetime import date

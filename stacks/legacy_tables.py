@@ -1,6 +1,6 @@
 """LegacyTablesStack-prod: four tables made by hand before any stack. Source: callytics-dynamodb.md.
 
-They enter this stack by `cdk import`; nothing may create them anew.
+Nothing may create them anew: bringing them into this stack needs an import together with its key.
 """
 
 from datetime import date

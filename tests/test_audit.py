@@ -22,7 +22,7 @@ from holdfast import Assumed, Data, Environment, Fact, Guard, Placed, Waiver, ca
 from holdfast.account import Account, IndexUse, Mention, StackLive, TableSeen, Unreadable
 from holdfast.age import Declaration, declarations
 from holdfast.assembly import InputError
-from holdfast.audit import Audit, audit
+from holdfast.audit import NOT_APPLIED, Audit, audit
 from holdfast.code import mentions
 from holdfast.gap import Commit, Gap
 from holdfast.intrinsics import Unknown
@@ -139,7 +139,7 @@ def test_every_guard_that_is_off_everywhere_is_found_on_every_table_that_needs_i
     ("in_template", "in_account", "says", "columns"),
     [
         (False, False, "intended, never deployed", ("on", "off", "off")),
-        (True, False, "intended and deployed, not live: somebody changed it by hand", ("on", "on", "off")),
+        (True, False, NOT_APPLIED, ("on", "on", "off")),
     ],
 )
 def test_a_gap_says_where_intent_deployed_and_live_part(
@@ -163,7 +163,7 @@ def test_a_table_that_is_protected_live_only_needs_a_deploy() -> None:
     assert failed(found) == {("HF615", WEBHOOKS)}
     behind = one(found, "HF615", WEBHOOKS)
     assert "deletion protection is off" in behind.detail
-    assert "cdk deploy RCSubscription-prod-Storage" in behind.fix
+    assert behind.fix.startswith("`cdk deploy -c env=prod RCSubscription-prod-Storage`")
 
 
 @pytest.mark.parametrize(("policy", "rule"), [("DeletionPolicy", "HF002"), ("UpdateReplacePolicy", "HF003")])
@@ -186,7 +186,10 @@ def test_a_live_table_in_no_stack_fails_to_be_kept_once_and_names_the_deleted_st
     kept = one(found, "HF002", orphans[0])
     assert "in no stack" in kept.detail
     assert "RingCentralOAuthStack-prod was deleted on 2025-12-29" in kept.detail
-    assert "cdk import ConnectionServiceStack-prod" in kept.fix
+    assert kept.fix == (
+        f"A deploy would try to create {orphans[0]}, which exists in no stack, and fail; "
+        "bringing it under code needs an import together with its key"
+    )
 
 
 def test_a_table_that_need_not_be_kept_and_is_in_no_stack_is_found_as_well() -> None:

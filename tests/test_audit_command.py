@@ -59,7 +59,7 @@ def test_text_puts_what_is_wrong_with_a_table_together_worst_first_with_its_thre
     assert header.split() == ["intent", "deployed", "live"]
     assert row.split() == ["deletion", "protection", "on", "on", "off"]
     assert [line.split()[1] for line in lines if line.startswith("  FAIL")] == ["HF001", "HF608", "HF608"]
-    assert "somebody changed it by hand; " in lines[1]
+    assert "it was changed after the deploy, or imported and never applied; " in lines[1]
     assert (
         blocks[-1]
         .splitlines()[1]

@@ -14,7 +14,7 @@ from holdfast import Environment, Placed
 from holdfast.account import Account, StackLive, Stores, StoreSeen
 from holdfast.age import declarations
 from holdfast.audit import Audit
-from holdfast.audit_stores import JUDGED, ONLY_DEPLOYED
+from holdfast.audit_stores import JUDGED, NOT_APPLIED, ONLY_DEPLOYED
 from holdfast.intrinsics import Unknown
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.stores import STORE_RULES
@@ -72,7 +72,7 @@ def test_what_is_switched_off_by_hand_shows_all_three_columns_and_its_age() -> N
     found = one(look(unprotected(), declared=declared), "HF510", DATABASE)
     assert found.gap is not None
     assert (found.gap.intent, found.gap.deployed, found.gap.live) == ("as declared", "on", "off")
-    assert found.gap.says == "intended and deployed, not live: somebody changed it by hand"
+    assert found.gap.says == NOT_APPLIED
     assert found.gap.updated is not None
     assert found.declared is not None
     assert found.declared.startswith("stacks/meeting")

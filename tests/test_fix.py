@@ -170,7 +170,7 @@ def test_a_key_that_is_not_deployed_cannot_be_used_and_that_is_said() -> None:
     there = replace(seen(ANALYSIS, encryption=Encryption.AWS_OWNED), stacks={})
     found = planned(there)
     assert found.changes == []
-    assert "alias/holdfast/CallAnalytics-Prod-Storage is not deployed: deploy its stack" in found.left[0].why
+    assert "alias/holdfast/CallAnalytics-Prod-Storage is not deployed: `holdfast audit` says" in found.left[0].why
 
 
 def test_a_table_that_the_code_does_not_declare_is_never_named() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
-from holdfast import audit_stores
+from holdfast import advice, audit_stores
 from holdfast.account import Account, Mention, StackLive, StoreSeen, TableSeen, stack_of
 from holdfast.age import Declaration
 from holdfast.catalog import Placed, placements
@@ -15,7 +15,7 @@ from holdfast.gap import Gap
 from holdfast.intrinsics import Unknown
 from holdfast.model import DeclarationError, Environment, Governance, Guard, Stack, Table
 from holdfast.observed import Source
-from holdfast.rules import TABLE_RULES, checked, excused, finding, live, verdicts
+from holdfast.rules import TABLE_RULES, checked, estate, excused, finding, live, verdicts
 from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Subject, Verdict, fail, unknown
 from holdfast.template import StackSeen, observe
 
@@ -42,6 +42,7 @@ FACTS = {
     "HF108": ("stream",),
 }
 NEVER_DEPLOYED = "intended, never deployed"
+NOT_APPLIED = audit_stores.NOT_APPLIED
 UNSEEN = "-"  # no API shows it
 
 
@@ -79,7 +80,8 @@ class _Seen:
     account: Account | None  # where it is live, or would be
     live: TableSeen | Unknown | None  # None: not there
     stack: StackLive | Unknown | None  # None: not deployed
-    deployed: Mapping[str, Verdict] | Unknown | None  # by rule; None: in no stack
+    deployed: Mapping[str, Verdict] | Unknown | None  # by rule; None: not in its stack
+    way: advice.Way
 
     @cached_property
     def name(self) -> str:
@@ -89,6 +91,11 @@ class _Seen:
     def columns(self) -> Mapping[str, tuple[Verdict | str, Verdict | str]]:
         """What each rule says of the deployed template and of the live table."""
         return {rule.id: _columns(self, rule) for rule in TABLE_RULES}
+
+    @property
+    def outside(self) -> str:
+        """Where it is when its own stack has not got it."""
+        return f"in {self.way.elsewhere[self.name]}" if self.name in self.way.elsewhere else "in no stack"
 
     @property
     def updated(self) -> datetime | None:
@@ -184,8 +191,9 @@ def _home(
     strays = {
         p.name for p in places if stack_of(p.region, p.name, accounts) is None and any(_has(a, p) for a in others)
     }
+    ways = {p.id: _way(p, stacks, accounts) for p in places}
     seen = [
-        _see(p, t, accounts, judged.get((p.env.label, p.fill(t.name)), {}))
+        _see(p, t, accounts, judged.get((p.env.label, p.fill(t.name)), {}), ways[p.id])
         for p in places
         for t in p.tables
         if p.name not in strays or any(_holds(a, p, t) for a in accounts)
@@ -195,15 +203,34 @@ def _home(
     findings += [f for p in places for f in _assumptions(p, stacks, accounts)]
     where: dict[tuple[str, str | None], set[str]] = {(p.name, p.env.label): {p.region} for p in places}
     rest = [
-        _dated(f, accounts, where, now)
+        _dated(_kept_elsewhere(f, ways), accounts, where, now)
         for f in deployed
         if f.stack not in strays and (f.table is None or f.rule.id not in SAID_ELSEWHERE)
     ]
     whole = [p for p in places if p.name not in strays]
     findings += audit_stores.judged(whole, rest, accounts, audit_stores.Moment(now=now, declared=declared))
     findings += audit_stores.around(places, accounts)
-    findings += [_stack(p, accounts) for p in places]
+    findings += [_stack(p, accounts, ways[p.id]) for p in places]
     return findings, seen
+
+
+def _way(placed: Placed, stacks: Sequence[Stack], accounts: Sequence[Account]) -> advice.Way:
+    """What a deploy of a stack would meet: it is made from the code, whatever was only assumed there."""
+    code = Placed(_original(placed, stacks), placed.env)
+    stack = stack_of(placed.region, placed.name, accounts)
+    here = [a for a in accounts if a.region == placed.region]
+    return advice.way(
+        code,
+        stack.seen if isinstance(stack, StackLive) else stack,
+        {name: seen for a in here if not isinstance(a.tables, Unknown) for name, seen in a.tables.items()},
+        {str(o.name): t.name or t.id for a, t in _templates(here) if t.name != placed.name for o in observe(t)},
+        [
+            name
+            for a in here
+            for (id_, _, name), seen in (a.stores.found if a.stores else {}).items()
+            if id_ == placed.id and isinstance(seen, StoreSeen)
+        ],
+    )
 
 
 # Where nobody looked
@@ -269,7 +296,7 @@ def _state(status: str) -> Verdict:
     return PASS
 
 
-def _stack(placed: Placed, accounts: Sequence[Account]) -> Finding:
+def _stack(placed: Placed, accounts: Sequence[Account], way: advice.Way) -> Finding:
     """Whether a stack is there at all; where it has tables, these say so."""
     stack = stack_of(placed.region, placed.name, accounts)
     if isinstance(stack, Unknown):
@@ -280,7 +307,10 @@ def _stack(placed: Placed, accounts: Sequence[Account]) -> Finding:
         verdict = EXEMPT
     else:
         verdict = fail("intended, never deployed: there is no such stack")
-    return finding(live.UNDEPLOYED, verdict, placed, None, f"{placed.region}/{placed.name}", Source.DEPLOYED)
+    found = finding(live.UNDEPLOYED, verdict, placed, None, f"{placed.region}/{placed.name}", Source.DEPLOYED)
+    if stack is not None or verdict.outcome is not Outcome.FAIL:
+        return found
+    return replace(found, fix=f"{_first(way.against('') or f'{way.command} makes it')}. {live.NOT_YET}")
 
 
 def _dated(
@@ -298,6 +328,14 @@ def _dated(
     return replace(found, gap=gap)
 
 
+def _kept_elsewhere(found: Finding, ways: Mapping[str, advice.Way]) -> Finding:
+    """A table that another stack has, and its own has not: nobody can keep it there and drop it from the other."""
+    if found.rule is not estate.TWICE:
+        return found
+    against = (w.against(found.table) for w in ways.values() if found.table and found.table in w.taken)
+    return _advised(found, _first(next(against, found.fix)))
+
+
 def _find(accounts: Sequence[Account], region: str, name: str) -> tuple[Account | None, TableSeen | Unknown | None]:
     """A table by its name: where it is, or why nobody can say."""
     unread: tuple[Account | None, Unknown | None] = (None, None)
@@ -312,7 +350,9 @@ def _find(accounts: Sequence[Account], region: str, name: str) -> tuple[Account 
     return unread
 
 
-def _see(placed: Placed, table: Table, accounts: Sequence[Account], judged: Mapping[str, Verdict]) -> _Seen:
+def _see(
+    placed: Placed, table: Table, accounts: Sequence[Account], judged: Mapping[str, Verdict], way: advice.Way
+) -> _Seen:
     name = placed.fill(table.name)
     account, found = _find(accounts, placed.region, name)
     stack = stack_of(placed.region, placed.name, accounts)
@@ -325,7 +365,7 @@ def _see(placed: Placed, table: Table, accounts: Sequence[Account], judged: Mapp
         verdict = judged
         if (absent := verdict.get("HF201")) is not None:
             verdict = Unknown(absent.detail) if absent.outcome is Outcome.UNKNOWN else None
-    return _Seen(placed, table, account, found, stack, verdict)
+    return _Seen(placed, table, account, found, stack, verdict, way)
 
 
 # One table
@@ -337,14 +377,16 @@ def _table(
     now: datetime,
     declared: Mapping[str, Declaration],
 ) -> Iterator[Finding]:
-    yield _finding(s, live.ABSENT, _absent(s))
+    yield _advised(_finding(s, live.ABSENT, _absent(s)), _restore(s))
     for rule in TABLE_RULES:
         yield _merged(s, rule, now, declared)
     if not isinstance(s.live, TableSeen):
         return
-    yield _finding(s, live.BEHIND, _behind(s), source=Source.DEPLOYED)
+    level = f"{s.way.command} brings the template up to what the code says and the table already is"
+    against = _first(s.way.against(s.name))
+    yield _advised(_finding(s, live.BEHIND, _behind(s), source=Source.DEPLOYED), against or level)
     if not (Guard.RETAIN in s.placed.required(s.table) and s.deployed is None):
-        yield _finding(s, live.STACKLESS, fail(_stackless(s)) if s.deployed is None else PASS)
+        yield _advised(_finding(s, live.STACKLESS, fail(_stackless(s)) if s.deployed is None else PASS), against)
     yield _finding(s, live.RETIRING, live.retiring(s.placed, s.table, s.live))
     new = by_name.get((s.placed.env, s.placed.fill(s.table.state.replaced_by or "")))
     yield _finding(s, live.SUPERSEDED, live.superseded(s.placed, s.table, s.live, new.live if new else None))
@@ -414,21 +456,52 @@ def _merged(s: _Seen, rule: Rule, now: datetime, declared: Mapping[str, Declarat
 
 
 def _cure(s: _Seen, rule: Rule, fix: str, gap: Gap) -> str:
-    """What to do about a gap: the call that closes it now, and the deploy or import that keeps it closed."""
-    command = fix.partition("On the live table: ")[2]
-    if rule.id in ("HF007", "HF010"):  # their calls need an ARN, a key or values, which `fix` fills in
-        command = f"holdfast fix --env {s.placed.env.label} --only {rule.id} --apply"
-    if s.deployed is None:
-        if command and rule.id != "HF007":  # its key comes with the stack
-            return command
-        enters = live.STACKLESS.fix.format(stack=s.placed.id, table=s.name)
-        return (
-            enters if rule.id == "HF002" else f"Import it with `cdk import {s.placed.id}`; the next deploy brings this"
-        )
+    """What to do about a gap: the call that closes it now, and whether a deploy keeps it closed."""
+    call, against = _call(s, rule, fix), s.way.against(s.name)
+    if s.name in s.way.taken:
+        return _first("; ".join(filter(None, (call, against))))
+    if gap.says == NOT_APPLIED:
+        return call or f"{fix} {_first(advice.UNCHANGED)}."
     if gap.says != NEVER_DEPLOYED:
-        return command or fix
-    deploy = f"`cdk deploy {s.placed.id}`"
-    return f"{command}; then {deploy}, so that the template says so, too" if command else f"Deploy: {deploy}"
+        return call or fix
+    if against:
+        return _first("; ".join(filter(None, (call, against))))
+    if rule.id == "HF007":
+        return f"{s.way.command} moves it to the stack's key; whoever uses it needs kms:Decrypt on that key first"
+    return f"{call}; then {s.way.command}, so that the template says so, too" if call else f"Deploy: {s.way.command}"
+
+
+def _call(s: _Seen, rule: Rule, fix: str) -> str:
+    """The call that turns on what is off on a live table; empty where there is none that it would take."""
+    match rule.id:
+        case "HF007" if s.deployed is None:
+            return "its key comes with its stack"
+        case "HF007" | "HF010":  # their calls need an ARN, a key or values, which `fix` fills in
+            return f"holdfast fix --env {s.placed.env.label} --only {rule.id}"
+        case "HF006" if isinstance(s.live, TableSeen) and s.live.observed.ttl is None:
+            wanted = f"Enabled=true,AttributeName={s.table.lifetime.ttl}"
+            call = f"aws dynamodb update-time-to-live --table-name {s.name} --time-to-live-specification {wanted}"
+            return f"{call} --region {s.placed.region}"
+        case _:
+            return fix.partition("On the live table: ")[2]
+
+
+def _restore(s: _Seen) -> str:
+    """How a declared table that is not live, or that nobody can read, comes back or comes about."""
+    if isinstance(s.live, TableSeen):
+        return live.ABSENT.fix.format(table=s.name)
+    if s.deployed is not None:
+        return live.RESTORE.format(table=s.name)
+    return f"{_first(s.way.against(s.name) or f'{s.way.command} makes it')}. {live.NOT_YET}"
+
+
+def _advised(found: Finding, fix: str) -> Finding:
+    return replace(found, fix=fix) if found.outcome is Outcome.FAIL else found
+
+
+def _first(sentence: str) -> str:
+    """A clause as a sentence; a command keeps its spelling."""
+    return sentence if sentence.startswith(("aws ", "holdfast ")) else sentence[:1].upper() + sentence[1:]
 
 
 def _columns(s: _Seen, rule: Rule) -> tuple[Verdict | str, Verdict | str]:
@@ -436,7 +509,7 @@ def _columns(s: _Seen, rule: Rule) -> tuple[Verdict | str, Verdict | str]:
     then: Verdict | str
     match s.deployed:
         case None:
-            then = "in no stack"
+            then = s.outside
         case Unknown(reason=reason):
             then = unknown(f"what is deployed cannot be read: {reason}")
         case found:
@@ -462,18 +535,20 @@ def _merge(s: _Seen, rule: Rule, then: Verdict | str, there: Verdict | str) -> t
             return then, NEVER_DEPLOYED if then.outcome is Outcome.FAIL else ""
         if not _keeps(s, rule) or isinstance(s.live, Unknown):
             return EXEMPT, ""
-        return fail(f"it is in no stack, so no template keeps it: {_stackless(s)}"), "intended, in no stack"
+        return fail(
+            f"it is {then}, so the template of {s.placed.name} does not keep it: {_stackless(s)}"
+        ), f"intended, {then}"
     if there.outcome is not Outcome.FAIL or (rule.id in ("HF208", "HF209") and _unwatched(s)):
         return (there if there.outcome is not Outcome.FAIL else EXEMPT), ""
     if isinstance(then, str):
-        return there, "intended, in no stack"
+        return there, f"intended, {then}"
     match then.outcome:
         case Outcome.FAIL:
             return there, NEVER_DEPLOYED
         case Outcome.UNKNOWN:
             return there, "intended, not live; what is deployed cannot be read"
         case _:
-            return there, "intended and deployed, not live: somebody changed it by hand"
+            return there, NOT_APPLIED
 
 
 def _unwatched(s: _Seen) -> bool:
@@ -488,7 +563,9 @@ def _keeps(s: _Seen, rule: Rule) -> bool:
 
 
 def _stackless(s: _Seen) -> str:
-    """Why a live table is in no stack, as far as CloudFormation and the declaration know."""
+    """Why a live table is not in its stack, as far as CloudFormation and the declaration know."""
+    if s.name in s.way.elsewhere:
+        return f"{s.way.elsewhere[s.name]} has it"
     made_by = s.live.stack if isinstance(s.live, TableSeen) and isinstance(s.live.stack, str) else None
     deleted = s.account.deleted if s.account and not isinstance(s.account.deleted, Unknown) else {}
     if made_by and made_by in deleted:
@@ -556,14 +633,18 @@ def _finding(s: _Seen, rule: Rule, verdict: Verdict, source: Source = Source.LIV
 
 
 def _assumptions(placed: Placed, stacks: Sequence[Stack], accounts: Sequence[Account]) -> Iterator[Finding]:
-    original = next(s for s in stacks if s.id == placed.stack.id and s.system == placed.stack.system)
-    before = Placed(original, placed.env)
+    before = Placed(_original(placed, stacks), placed.env)
     for table in before.tables:
         _, found = _find(accounts, placed.region, placed.fill(table.name))
         if isinstance(found, TableSeen):
             for assumption, verdict in live.confirm(before, table, found.observed):
                 where = "/".join(filter(None, (found.arn, assumption.assumed.fact.value, assumption.index)))
                 yield finding(live.ASSUMED, verdict, before, table, where, Source.LIVE)
+
+
+def _original(placed: Placed, stacks: Sequence[Stack]) -> Stack:
+    """A stack as the code declares it, before live tables corrected what was assumed."""
+    return next(s for s in stacks if s.id == placed.stack.id and s.system == placed.stack.system)
 
 
 def _strangers(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from holdfast.observed import ObservedKey, Source
 from holdfast.rules import BY_ID, finding, live, protection, stores
 from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Verdict, fail, guarded, unknown
 from holdfast.rules.store_network import no_ranges
-from holdfast.rules.store_subject import StoreSubject
+from holdfast.rules.store_subject import CLUSTER, DOCUMENTS, INSTANCE, StoreSubject
 from holdfast.stores import Bucket, Registry, Store
 
 # The rules that an API can answer, and what has to be readable for it beside the store itself.
@@ -51,9 +51,15 @@ ONLY_DEPLOYED: Mapping[str, str] = {
     "HF529": "log groups are not read: whether logs are written at all is judged live",
     "HF535": "services register themselves while they run",
 }
-BY_HAND = "intended and deployed, not live: somebody changed it by hand"
+# An import believes the template and applies nothing, and CloudFormation does not say afterwards that it was one.
+NOT_APPLIED = "intended and deployed, not live: it was changed after the deploy, or imported and never applied"
 LIVE = "live as intended, but not in the deployed template: the next deploy or rollback works from that"
 NEVER_DEPLOYED = "intended, never deployed"
+PROTECT = {
+    INSTANCE: "rds modify-db-instance --db-instance-identifier",
+    CLUSTER: "rds modify-db-cluster --db-cluster-identifier",
+    DOCUMENTS: "docdb modify-db-cluster --db-cluster-identifier",
+}
 ALLOW = "Allow the audit to read it (`holdfast iam audit` prints the whole policy), or run again."
 LOST = frozenset({"deleting", "failed", "incompatible-restore", "restore-error"})
 WORDS = {Outcome.PASS: "on", Outcome.FAIL: "off", Outcome.UNKNOWN: "unknown", Outcome.EXEMPT: "-"}
@@ -162,12 +168,20 @@ def _merge(s: _Seen, rule: Rule, then: Finding | None, there: Verdict) -> Findin
     """The worse of the two; where both are well, what is live."""
     if there.outcome is Outcome.FAIL:
         found = finding(rule, there, s.placed, s.store, s.where, Source.LIVE)
-        return replace(found, gap=_gap(s, then, there, _how(then)))
+        return replace(found, gap=_gap(s, then, there, _how(then)), fix=_call(s, rule) or found.fix)
     if then is not None and then.outcome is Outcome.FAIL:
         return replace(then, gap=_gap(s, then, there, LIVE))
     if then is not None and then.outcome is Outcome.UNKNOWN and there.outcome is not Outcome.UNKNOWN:
         return then
     return finding(rule, there, s.placed, s.store, s.where, Source.LIVE)
+
+
+def _call(s: _Seen, rule: Rule) -> str:
+    """The call that turns on what is off on a live store, where one is enough."""
+    if rule.id != "HF510" or not isinstance(s.live, StoreSeen):
+        return ""
+    kind = s.live.stack.template["Resources"][s.live.logical_id]["Type"]
+    return f"aws {PROTECT[kind]} {_name(s.live.arn)} --deletion-protection --region {s.placed.region}"
 
 
 def _how(then: Finding | None) -> str:
@@ -180,7 +194,7 @@ def _how(then: Finding | None) -> str:
         case Outcome.UNKNOWN:
             return "intended, not live; what is deployed cannot be read"
         case _:
-            return BY_HAND
+            return NOT_APPLIED
 
 
 def judge(rule: Rule, placed: Placed, store: Store, seen: StoreSeen) -> Verdict:

@@ -69,7 +69,7 @@ class Placed:
 
     @property
     def by_import(self) -> bool:
-        """True where the tables exist already and belong to no stack: import them, never create them."""
+        """True where the tables exist already and belong to no stack: nothing may create them anew."""
         return any(t.state.governance is not Governance.STACK for t in self.tables)
 
     @property

@@ -75,7 +75,11 @@ def _page(stacks: tuple[Stack, ...]) -> Iterator[str]:
         yield f"System {stack.system}, owner {stack.owner}. "
         for p in places:
             how = (
-                "enters by import" if p.by_import else "declared, not yet deployed" if p.env in stack.undeployed else ""
+                "its tables exist in no stack"
+                if p.by_import
+                else "declared, not yet deployed"
+                if p.env in stack.undeployed
+                else ""
             )
             held = f"{len(p.stores)} stores" if p.stores else f"{len(p.tables)} tables"
             yield f"- {p.env.label}: `{p.name}` in {p.region}, {held}{f', {how}' if how else ''}"

@@ -15,7 +15,7 @@ from holdfast.observed import Source
 from holdfast.policy import RECOVERY_DAYS
 from holdfast.rules.base import Finding, Outcome
 
-DEPLOY = "deploy its stack"
+DEPLOY = "`holdfast audit` says what it takes"
 # What a call can repair on a live table.
 FIXABLE = frozenset({"HF001", "HF004", "HF005", "HF006", "HF007", "HF010"})
 REPAIRABLE = frozenset({"ACTIVE", "UPDATING"})

@@ -28,6 +28,7 @@ WORKERS = 12  # for each operation, so that one that is throttled leaves the oth
 READ_DAYS = 30
 METRICS_PER_CALL = 500
 DAY = 86_400
+YAML = "its template is YAML, and only JSON is read (`cdk import` stores YAML, the first deploy that changes it JSON)"
 STACK_TAG = "aws:cloudformation:stack-name"  # it stays when the stack is deleted and the table is kept
 
 
@@ -335,7 +336,7 @@ class _Reader:
                 source=Source.DEPLOYED,
             )
         else:
-            seen = Unknown("its template is not JSON")
+            seen = Unknown(YAML if isinstance(template, str) else "its template has no resources")
         return StackLive(
             seen=seen, status=stack["StackStatus"], created=stack["CreationTime"], updated=stack.get("LastUpdatedTime")
         )

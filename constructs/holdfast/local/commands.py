@@ -62,7 +62,7 @@ def up(stacks: tuple[Stack, ...], env: str) -> int:
         say(f"Bootstrapped {', '.join(made)}.")
     there = {(s["region"], s["name"]) for s in process.contents(emulator)["stacks"]}
     if new := [p.name for p in places if p.by_import and (p.region, p.name) not in there]:
-        say(f"{' and '.join(new)}: on AWS by `cdk import`; here tables that exist are taken in, others are made.")
+        say(f"{' and '.join(new)}: tables that exist are imported, which changes nothing about them; others are made.")
     say("Deploying with the CDK CLI …")
     deploy.deploy(emulator, outdir, say)
     process.ask(emulator, "/_holdfast/save")

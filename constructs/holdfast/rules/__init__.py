@@ -269,8 +269,8 @@ def finding(
 
 
 def _fix(rule: Rule, placed: Placed, table: Table | Store | None) -> str:
-    name, ttl = (placed.fill(table.name), table.lifetime.ttl) if table else (None, None)
-    return rule.fix.format(table=name, stack=placed.name, region=placed.region, ttl=ttl)
+    name = placed.fill(table.name) if table else None
+    return rule.fix.format(table=name, stack=placed.name, region=placed.region)
 
 
 def cannot_be_waived(found: Finding) -> bool:

@@ -13,6 +13,12 @@ from holdfast.observed import Observed
 from holdfast.rules.base import EXEMPT, PASS, Outcome, Rule, Severity, Verdict, fail, unknown
 
 WINDOW_DAYS = 30  # over which reads of an index are counted
+# What the audit says instead of a rule's own words, where it knows more.
+NOT_YET = "If the stack is not meant to run here yet, say undeployed=(…) in its declaration"
+RESTORE = (
+    "Restore {table} under its name from its last backup or recovery point: the template has it, so a deploy does not make it "
+    "again"
+)
 RETIRED = frozenset({Usage.LEGACY, Usage.DEAD, Usage.DUPLICATE})
 
 ABSENT = Rule(
@@ -20,8 +26,8 @@ ABSENT = Rule(
     title="Declared tables are live",
     why="Code that names a table which is not there fails at its first call, and a table that is gone without anybody "
     "having dropped its declaration was deleted by mistake.",
-    fix="Deploy {stack} (`cdk deploy {stack}`); if the table was there before, restore it from its last recovery point first. "
-    "If the stack is not meant to run here yet, say undeployed=(…) in its declaration.",
+    fix="If {table} was there before, restore it under its name from its last backup or recovery point; if DynamoDB may not use "
+    "its key, enable the key. If it never was, a deploy makes it, unless something stands against that; the finding says which.",
     severity=Severity.CRITICAL,
 )
 ORPHAN = Rule(
@@ -29,7 +35,8 @@ ORPHAN = Rule(
     title="Live tables are declared",
     why="A table that nobody declares has no owner, no data class and no required protection. Most of them outlived a stack "
     "that was deleted, and hold data that somebody may miss.",
-    fix="Declare {table} in stacks/ and let it enter its stack by `cdk import`; or archive it and then delete it.",
+    fix="Declare {table} in stacks/, or archive it and then delete it. A declaration alone does not take it in: a deploy would try "
+    "to create it, which exists, and fail; bringing it under code needs an import together with its key.",
     severity=Severity.HIGH,
 )
 UNCODED = Rule(
@@ -45,7 +52,8 @@ STACKLESS = Rule(
     title="Declared tables live in their stack",
     why="A table outside its stack gets none of what a deploy brings: no alarms, no tags, no corrected settings. A deploy of "
     "the stack would try to make the table anew and fail, because the name is taken.",
-    fix="Import it: `cdk import {stack}`, which takes the live table {table} into the stack and changes nothing about it.",
+    fix="A deploy of {stack} would try to create {table}, which exists, and fail; bringing it under code needs an import together "
+    "with its key. Until then its settings are changed by calls alone: `holdfast fix` prints those that protect it.",
     severity=Severity.MEDIUM,
 )
 RETIRING = Rule(
@@ -70,7 +78,7 @@ TWINS = Rule(
     title="An environment mirrors its twin",
     why="What was tried in test says something about prod only where both are alike. Protection may differ, as the policy says; "
     "keys, indexes, billing, expiry and streams may not.",
-    fix="Deploy the environment that is behind; {stack} is one of the two.",
+    fix="Bring the one that is behind up to the declaration of {table}; the other rules say of each difference what that takes.",
     severity=Severity.MEDIUM,
 )
 INDEX = Rule(
@@ -133,14 +141,16 @@ BEHIND = Rule(
     title="The deployed template says what is live",
     why="The live table is as intended, but CloudFormation's template is not: the next rollback, import or replacement works "
     "from the template and takes the setting away again.",
-    fix="Deploy: `cdk deploy {stack}` brings the template up to what the code says and the table already is.",
+    fix="A deploy of {stack} brings the template up to what the code says and the table already is, unless something stands "
+    "against that; the finding says which.",
     severity=Severity.MEDIUM,
 )
 UNDEPLOYED = Rule(
     id="HF616",
     title="Declared stacks are deployed",
     why="A stack that was declared and never deployed protects nothing, however right its template is.",
-    fix="Deploy it: `cdk deploy {stack}`. If it is not meant to run here yet, say undeployed=(…) in its declaration.",
+    fix="A deploy makes {stack}, unless something stands against that; the finding says which. If it is not meant to run here "
+    "yet, say undeployed=(…) in its declaration.",
     severity=Severity.HIGH,
 )
 STRANGER = Rule(

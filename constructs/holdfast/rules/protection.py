@@ -297,9 +297,8 @@ RULES = (
         title="Items expire by the declared attribute",
         why="Transient data without expiry grows without end and keeps what should be gone; a wrong attribute name expires "
         "nothing, or the wrong items.",
-        fix="Remove the override: the construct sets the declared attribute. On the live table: aws dynamodb "
-        "update-time-to-live --table-name {table} --time-to-live-specification Enabled=true,AttributeName={ttl} "
-        "--region {region}",
+        fix="Remove the override: the construct sets the declared attribute. An attribute that is active has to be turned off "
+        "before another one is turned on: decide first which is right for {table}.",
         severity=Severity.MEDIUM,
         check=expiry,
     ),
@@ -326,7 +325,7 @@ RULES = (
         id="HF008",
         title="The key is rotated",
         why="A key that is never rotated protects all data ever written with one secret.",
-        fix="Set EnableKeyRotation: true on the key of {stack}; live: aws kms enable-key-rotation --key-id <key>",
+        fix="Set EnableKeyRotation: true on the key of {stack}; the construct does.",
         severity=Severity.MEDIUM,
         controls=("SecurityHub KMS.4",),
         check=with_key(lambda key, _: rotation(key)),
@@ -345,8 +344,7 @@ RULES = (
         title="Tables carry every tag",
         why="Tags say who owns a table, what its data is and how long it lives; audits, budgets and other teams' tools find "
         "tables by them. Tags on the stack alone never reach the template.",
-        fix="Remove the override: the construct tags every table. On the live table: aws dynamodb tag-resource "
-        "--resource-arn <arn of {table}> --tags Key=<tag>,Value=<value> --region {region}",
+        fix="Remove the override: the construct tags every table.",
         severity=Severity.LOW,
         controls=("SecurityHub DynamoDB.5", "Config tagged-dynamodb-table"),
         check=tags_present,

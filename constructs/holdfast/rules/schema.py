@@ -291,8 +291,8 @@ CHECKS: tuple[tuple[Rule, Callable[[check.Declared], check.Found]], ...] = (
                 "its type is no detail: a deploy would replace the table, and an import would be refused."
             ),
             fix=(
-                "Run `holdfast list --assumed`, compare each value of {table} with the live table (`aws dynamodb "
-                "describe-table`), correct the declaration and delete assumed=."
+                "`holdfast list --assumed` prints each value, and `holdfast audit` compares those of {table} with the live "
+                "table: correct the declaration and delete assumed=."
             ),
             severity=Severity.INFO,
         ),

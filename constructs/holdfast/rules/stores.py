@@ -93,8 +93,7 @@ PROTECTED = Rule(
     id="HF510",
     title="Durable production databases refuse to be deleted",
     why="Deletion protection makes the delete call fail, whoever makes it: a person, a script, or a stack that replaces it.",
-    fix="Leave deletion protection of {table} to the construct; live: aws rds modify-db-instance --deletion-protection "
-    "--db-instance-identifier {table} --region {region} (modify-db-cluster for a cluster)",
+    fix="Leave deletion protection of {table} to the construct.",
     severity=Severity.CRITICAL,
     controls=("SecurityHub RDS.7", "SecurityHub RDS.8", "SecurityHub DocumentDB.5", "HIPAA 164.308(a)(7)(i)"),
     waivable=False,

@@ -1,0 +1,108 @@
+"""What may be advised: whether a deploy of a stack can work, as far as templates and live tables say. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from holdfast.account import TableSeen
+from holdfast.catalog import Placed
+from holdfast.intrinsics import Unknown
+from holdfast.model import Index, Table
+from holdfast.observed import Observed
+from holdfast.template import StackSeen, observe
+
+IMPORT = "bringing it under code needs an import together with its key"
+UNCHANGED = "a deploy alone does not change it: the template says so already"
+LONGEST = 240  # what CDK leaves of a path before its hash
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """What a deploy of one declared stack would meet in its account."""
+
+    placed: Placed
+    taken: Mapping[str, str]  # live tables and stores that it would try to create, with the reason
+    refused: Mapping[str, str]  # tables whose change CloudFormation refuses, with the reason
+    elsewhere: Mapping[str, str]  # tables of other stacks, by name
+
+    @property
+    def command(self) -> str:
+        return f"`cdk deploy -c env={self.placed.env.label} {self.placed.id}`"
+
+    def against(self, table: str) -> str:
+        """What stands against a deploy: of this table, else of another one; empty where nothing does."""
+        if table in self.taken:
+            return f"{self.taken[table]}; {IMPORT}"
+        if table in self.refused:
+            return self.refused[table]
+        others = [*self.taken.values(), *self.refused.values()]
+        return f"{self.placed.name} cannot be deployed for now: {others[0]}" if others else ""
+
+
+def way(
+    placed: Placed,
+    own: StackSeen | Unknown | None,
+    live: Mapping[str, TableSeen],
+    elsewhere: Mapping[str, str],
+    stores: Collection[str] = (),
+) -> Way:
+    """``own`` is the stack's deployed template, ``stores`` are those of its stores that are live."""
+    template = {str(o.name): o for o in observe(own)} if isinstance(own, StackSeen) else {}
+    taken, refused = {}, {}
+    for table in placed.tables:
+        name = placed.fill(table.name)
+        seen, there = template.get(name), live.get(name)
+        if there is None or isinstance(own, Unknown):
+            continue
+        if where := _elsewhere(table, seen, placed.name, elsewhere.get(name)):
+            taken[name] = f"a deploy would try to create {name}, which exists {where}, and fail"
+        elif seen and (why := next(_refused(table, seen, there.observed), "")):
+            refused[name] = f"{why} (table {name})"
+    if own is None:
+        taken |= {name: f"a deploy would try to create {name}, which exists in no stack, and fail" for name in stores}
+    return Way(placed=placed, taken=taken, refused=refused, elsewhere=elsewhere)
+
+
+def logical_id(table: Table) -> str:
+    """What CDK calls the table in a template: the path of its construct in the stack, and a hash of that."""
+    digest = hashlib.md5(f"{table.id}/Table/Resource".encode(), usedforsecurity=False).hexdigest()[:8].upper()
+    return f"{table.id.removesuffix('Table')}Table"[:LONGEST] + digest
+
+
+def _elsewhere(table: Table, seen: Observed | None, stack: str, other: str | None) -> str:
+    """Where a live table is, unless its stack has it under the id that the code makes."""
+    if seen is None:
+        return f"in {other}" if other else "in no stack"
+    found, made = seen.where.rpartition("#")[2], logical_id(table)
+    return "" if found == made else f"as {found} in {stack} (the code makes {made})"
+
+
+def _refused(table: Table, seen: Observed, live: Observed) -> Iterator[str]:
+    """What CloudFormation or DynamoDB would refuse to make of the deployed table."""
+    if seen.key != table.key and not isinstance(seen.key, Unknown):
+        yield "CloudFormation does not replace a table that is named: declare a new table and move the items"
+    if isinstance(seen.indexes, Unknown):
+        return
+    declared = {i.name: i for i in table.indexes}
+    if changed := [n for n, i in seen.indexes.items() if n in declared and _differs(i, declared[n])]:
+        yield (
+            f"CloudFormation does not change the key or the projection of an index in place ({', '.join(changed)}): "
+            "make a new index under another name in one deploy, switch its readers, and drop the old one in a second"
+        )
+    new = declared.keys() - seen.indexes.keys()
+    if len(steps := sorted(new | seen.indexes.keys() - declared.keys())) > 1:
+        yield (
+            f"CloudFormation makes or deletes one index in each update, and {len(steps)} differ ({', '.join(steps)}): "
+            "change the declaration one index at a time, with a deploy for each"
+        )
+    if not isinstance(live.indexes, Unknown) and (made := sorted(new & live.indexes.keys())):
+        yield f"a deploy would try to create the index {made[0]}, which exists, and fail"
+    view = table.stream.view.value if table.stream and not table.stream.pending else None
+    if view and seen.stream != view and isinstance(live.stream, str):
+        yield "DynamoDB does not change the view of a stream that is on, nor turn it on again"
+
+
+def _differs(seen: Index | Unknown, declared: Index) -> bool:
+    return isinstance(seen, Index) and (seen.key, seen.projection) != (declared.key, declared.projection)
