@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import time
@@ -114,6 +116,28 @@ def test_drift_is_seen_by_the_cli_and_a_deploy_alone_does_not_repair_it(home: Pa
         assert api.describe_table(TableName=table)["Table"]["DeletionProtectionEnabled"] is False
     finally:
         api.update_table(TableName=table, DeletionProtectionEnabled=True)
+
+
+def test_a_deploy_that_the_audit_advises_works_as_it_is_printed(home: Path, aws: Aws) -> None:
+    """The words themselves, typed in the repository: nothing is added to them."""
+    name, table = "RCSubscription-prod-Storage", "rc-subscription-prod-webhook-subscriptions"
+    before = json.loads((process.HOME / "cdk.out-all" / f"{name}.template.json").read_text())
+    for resource in before["Resources"].values():
+        if resource.get("Properties", {}).get("TableName") == table:
+            resource["Properties"]["DeletionProtectionEnabled"] = False
+    aws.deploy(name, before)
+    running = process.running()
+    assert running
+    audit = ["audit", "--local", "--env", "prod", "--select", "HF001", "--format", "json"]
+    assert main([*audit, "--output", "audit.json"]) == 1
+    (found,) = json.loads((home / "audit.json").read_text())["findings"]
+    (command,) = re.findall("`(cdk [^`]*)`", found["fix"])
+    words = [deploy.cdk(), *shlex.split(command)[1:]]
+    env = deploy.environment(running, "us-east-1")
+    done = subprocess.run(words, env=env, capture_output=True, text=True, encoding="utf-8", check=False, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert aws.client("dynamodb").describe_table(TableName=table)["Table"]["DeletionProtectionEnabled"] is True
+    assert main(audit) == 0
 
 
 def test_destroying_a_prod_stack_is_refused_and_then_keeps_every_durable_table(home: Path, aws: Aws) -> None:

@@ -10,7 +10,7 @@ from holdfast.account import TableSeen
 from holdfast.catalog import Placed
 from holdfast.intrinsics import Unknown
 from holdfast.model import Index, Table
-from holdfast.observed import Observed
+from holdfast.observed import GLOBAL_TABLE, Observed
 from holdfast.template import StackSeen, observe
 
 IMPORT = "bringing it under code needs an import together with its key"
@@ -81,6 +81,8 @@ def _elsewhere(table: Table, seen: Observed | None, stack: str, other: str | Non
 
 def _refused(table: Table, seen: Observed, live: Observed) -> Iterator[str]:
     """What CloudFormation or DynamoDB would refuse to make of the deployed table."""
+    if seen.type == GLOBAL_TABLE:
+        yield "CloudFormation does not change the type of a resource"
     if seen.key != table.key and not isinstance(seen.key, Unknown):
         yield "CloudFormation does not replace a table that is named: declare a new table and move the items"
     if isinstance(seen.indexes, Unknown):

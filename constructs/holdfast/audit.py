@@ -14,7 +14,7 @@ from holdfast.catalog import Placed, placements
 from holdfast.gap import Gap
 from holdfast.intrinsics import Unknown
 from holdfast.model import DeclarationError, Environment, Governance, Guard, Stack, Table
-from holdfast.observed import Source
+from holdfast.observed import ObservedKey, Source
 from holdfast.rules import TABLE_RULES, checked, estate, excused, finding, live, verdicts
 from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Subject, Verdict, fail, unknown
 from holdfast.template import StackSeen, observe
@@ -461,19 +461,22 @@ def _cure(s: _Seen, rule: Rule, fix: str, gap: Gap) -> str:
     if s.name in s.way.taken:
         return _first("; ".join(filter(None, (call, against))))
     if gap.says == NOT_APPLIED:
-        return call or f"{fix} {_first(advice.UNCHANGED)}."
+        return _first(call) or f"{fix} {_first(advice.UNCHANGED)}."
     if gap.says != NEVER_DEPLOYED:
-        return call or fix
+        return _first(call) or fix
     if against:
         return _first("; ".join(filter(None, (call, against))))
-    if rule.id == "HF007":
+    if rule.id == "HF007" and call.startswith("holdfast"):
         return f"{s.way.command} moves it to the stack's key; whoever uses it needs kms:Decrypt on that key first"
-    return f"{call}; then {s.way.command}, so that the template says so, too" if call else f"Deploy: {s.way.command}"
+    then = f"then {s.way.command}, so that the template says so, too"
+    return _first(f"{call}; {then}") if call else f"Deploy: {s.way.command}"
 
 
 def _call(s: _Seen, rule: Rule, fix: str) -> str:
     """The call that turns on what is off on a live table; empty where there is none that it would take."""
     match rule.id:
+        case "HF007" if isinstance(s.live, TableSeen) and isinstance(s.live.observed.encryption, ObservedKey):
+            return "enable its key, and cancel the key's deletion if that is scheduled"
         case "HF007" if s.deployed is None:
             return "its key comes with its stack"
         case "HF007" | "HF010":  # their calls need an ARN, a key or values, which `fix` fills in

@@ -32,7 +32,7 @@ GLOBAL = Rule(
     title="Tables stay tables",
     why="A change from AWS::DynamoDB::Table to GlobalTable deletes the table and makes a new one, and most stock checks do not "
     "look at GlobalTable at all.",
-    fix="Use aws_dynamodb.Table for {table}; to move on purpose, orphan the table first and import it again.",
+    fix="Use aws_dynamodb.Table for {table}; CloudFormation does not change the type of a resource.",
     severity=Severity.CRITICAL,
 )
 TWICE = Rule(

@@ -53,7 +53,7 @@ STACKLESS = Rule(
     why="A table outside its stack gets none of what a deploy brings: no alarms, no tags, no corrected settings. A deploy of "
     "the stack would try to make the table anew and fail, because the name is taken.",
     fix="A deploy of {stack} would try to create {table}, which exists, and fail; bringing it under code needs an import together "
-    "with its key. Until then its settings are changed by calls alone: `holdfast fix` prints those that protect it.",
+    "with its key.",
     severity=Severity.MEDIUM,
 )
 RETIRING = Rule(

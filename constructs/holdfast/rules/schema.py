@@ -291,7 +291,7 @@ CHECKS: tuple[tuple[Rule, Callable[[check.Declared], check.Found]], ...] = (
                 "its type is no detail: a deploy would replace the table, and an import would be refused."
             ),
             fix=(
-                "`holdfast list --assumed` prints each value, and `holdfast audit` compares those of {table} with the live "
+                "`holdfast list --assumed` prints each value, and `holdfast audit --env all` compares those of {table} with the live "
                 "table: correct the declaration and delete assumed=."
             ),
             severity=Severity.INFO,
