@@ -58,15 +58,17 @@ def tell() -> None:
     holdfast("fix --local --env prod --apply", to=HERE / "5-calls.txt", cwd=STORY)
 
     heading("6. The deploy that was missing")
-    say("A fix out of band is not the end: the templates must say it, too. The deploy also takes in the tables")
-    say("that were in no stack. Then a second fix gives them the key that came with their stack.\n")
+    say("A fix out of band is not the end: the templates must say it, too. The stacks of this account were made")
+    say("from this code, so a deploy works; it also imports the tables that were in no stack, which believes the")
+    say("template and changes nothing about them. Where a deploy would fail, the audit says so instead.\n")
     holdfast("local up --env prod", to=HERE / "6-local.txt")
-    holdfast("fix --local --env prod --apply", to=HERE / "6-calls.txt", cwd=STORY)
 
     heading("7. The audit again")
-    holdfast(f"audit --local --env prod --fail-on high --output {HERE / '7-repaired.txt'}", cwd=STORY, clean=True)
-    say("No gap, and nothing critical or high. What is left is for people: tables to archive, indexes that")
-    say(f"nothing fills, functions that name tables which do not exist ({HERE / '7-repaired.txt'}).")
+    holdfast(f"audit --local --env prod --fail-on critical --output {HERE / '7-repaired.txt'}", cwd=STORY, clean=True)
+    say("Nothing critical is left. Three tables keep a gap: the import gave them no key, and a key that is changed")
+    say("cuts off whoever may not use it, so that is asked for by name (HF007). The rest is for people, too: tables")
+    say("to archive, indexes that nothing fills, functions that name tables which do not exist")
+    say(f"({HERE / '7-repaired.txt'}).")
 
 
 def remember() -> None:

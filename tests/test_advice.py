@@ -13,6 +13,7 @@ from typing import Any
 
 import boto3
 import pytest
+import yaml
 from accounts import template
 from botocore import xform_name
 from conftest import ROOT, Json
@@ -316,7 +317,7 @@ def test_the_documented_incident_advises_no_deploy_that_fails_and_every_command_
     manifest = json.loads((estate / "manifest.json").read_text())
     manifest["artifacts"][RINGS]["properties"]["stackName"] = "OldSubscriptions"
     (estate / "manifest.json").write_text(json.dumps(manifest))
-    incident.inject(Client(endpoint=aws.endpoint, account=aws.account), estate)
+    incident.inject(Client(emulator=aws.emulator, account=aws.account), estate)
     regions = tuple(dict.fromkeys(p.region for p in PLACES.values()))
     names = {p.fill(t.name) for p in PLACES.values() for t in p.tables}
     accounts = read_all(Options(regions=regions, endpoint_url=aws.endpoint), names=names, places=list(PLACES.values()))
@@ -328,6 +329,19 @@ def test_the_documented_incident_advises_no_deploy_that_fails_and_every_command_
     ids = {(p.name, p.env.label): p.id for p in PLACES.values()}
     for command, id_ in {c: ids[f.stack, f.environment or ""] for f in before for c in commands(f.fix)}.items():
         run(aws, id_, command)
+
+
+def test_a_template_in_yaml_is_named_as_such_and_nothing_is_advised_from_it(aws: Aws) -> None:
+    """What `cdk import` leaves behind."""
+    placed = PLACES[RINGS]
+    formation = aws.client("cloudformation")
+    formation.create_stack(StackName=placed.name, TemplateBody=yaml.safe_dump(template(RINGS)))
+    formation.get_waiter("stack_create_complete").wait(StackName=placed.name, WaiterConfig={"Delay": 1})
+    found = look(aws, RINGS)[0]
+    unread = [f.detail for f in found.findings if f.outcome is Outcome.UNKNOWN]
+    assert unread
+    assert all("its template is YAML, and only JSON is read" in detail for detail in unread)
+    assert not any(TOLD.search(f.fix) for f in found.findings)
 
 
 # The words

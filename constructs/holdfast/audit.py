@@ -191,7 +191,8 @@ def _home(
     strays = {
         p.name for p in places if stack_of(p.region, p.name, accounts) is None and any(_has(a, p) for a in others)
     }
-    ways = {p.id: _way(p, stacks, accounts) for p in places}
+    owners = {(a.region, str(o.name)): t.name or t.id for a, t in _templates(accounts) for o in observe(t)}
+    ways = {p.id: _way(p, stacks, accounts, owners) for p in places}
     seen = [
         _see(p, t, accounts, judged.get((p.env.label, p.fill(t.name)), {}), ways[p.id])
         for p in places
@@ -214,7 +215,9 @@ def _home(
     return findings, seen
 
 
-def _way(placed: Placed, stacks: Sequence[Stack], accounts: Sequence[Account]) -> advice.Way:
+def _way(
+    placed: Placed, stacks: Sequence[Stack], accounts: Sequence[Account], owners: Mapping[tuple[str, str], str]
+) -> advice.Way:
     """What a deploy of a stack would meet: it is made from the code, whatever was only assumed there."""
     code = Placed(_original(placed, stacks), placed.env)
     stack = stack_of(placed.region, placed.name, accounts)
@@ -223,7 +226,7 @@ def _way(placed: Placed, stacks: Sequence[Stack], accounts: Sequence[Account]) -
         code,
         stack.seen if isinstance(stack, StackLive) else stack,
         {name: seen for a in here if not isinstance(a.tables, Unknown) for name, seen in a.tables.items()},
-        {str(o.name): t.name or t.id for a, t in _templates(here) if t.name != placed.name for o in observe(t)},
+        {name: owner for (region, name), owner in owners.items() if region == placed.region and owner != placed.name},
         [
             name
             for a in here
@@ -491,7 +494,7 @@ def _call(s: _Seen, rule: Rule, fix: str) -> str:
 
 def _restore(s: _Seen) -> str:
     """How a declared table that is not live, or that nobody can read, comes back or comes about."""
-    if isinstance(s.live, TableSeen):
+    if isinstance(s.live, TableSeen) or isinstance(s.deployed, Unknown):
         return live.ABSENT.fix.format(table=s.name)
     if s.deployed is not None:
         return live.RESTORE.format(table=s.name)
