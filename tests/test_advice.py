@@ -8,6 +8,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,10 @@ from holdfast.audit import Audit, audit
 from holdfast.audit_stores import PROTECT
 from holdfast.cli import _parser
 from holdfast.fix import plan
+from holdfast.live.calls import AUDIT
 from holdfast.live.options import Options
-from holdfast.live.reader import read_all
+from holdfast.live.reader import read
+from holdfast.live.session import Api, apis
 from holdfast.local import incident
 from holdfast.local.client import Client
 from holdfast.report import FORMATS, render
@@ -71,9 +74,15 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
 
 def look(aws: Aws, id_: str) -> tuple[Audit, list[Any]]:
     placed = PLACES[id_]
-    options = Options(regions=(placed.region,), endpoint_url=aws.endpoint)
-    accounts = read_all(options, names={placed.fill(t.name) for t in placed.tables}, places=[placed])
-    return audit([placed.stack], accounts, [placed.env], now=datetime.now(UTC)), accounts
+    seen = read(_door(aws, placed.region), names={placed.fill(t.name) for t in placed.tables}, places=[placed])
+    return audit([placed.stack], [seen], [placed.env], now=datetime.now(UTC)), [seen]
+
+
+@cache
+def _door(aws: Aws, region: str) -> Api:
+    """An account is looked at several times, and a session is slow to make."""
+    (found,) = apis(Options(regions=(region,), endpoint_url=aws.endpoint), AUDIT)
+    return found
 
 
 def failed(found: Audit) -> list[Finding]:
@@ -95,7 +104,7 @@ def run(aws: Aws, id_: str, command: str) -> None:
     """One printed command; whatever refuses it fails the test."""
     words = shlex.split(command)
     if words[0] == "aws":
-        call(words[1:])
+        call(aws, words[1:])
     elif words[0] == "holdfast":
         asked = _parser().parse_args(words[1:])
         found, accounts = look(aws, id_)
@@ -103,7 +112,7 @@ def run(aws: Aws, id_: str, command: str) -> None:
         every = [*planned.changes, *getattr(planned, "keys", ())]
         assert every, command
         for change in every:
-            call(shlex.split(change.command())[1:])
+            call(aws, shlex.split(change.command())[1:])
     else:
         assert words == [
             "cdk",
@@ -115,10 +124,10 @@ def run(aws: Aws, id_: str, command: str) -> None:
         deploy(aws, id_)
 
 
-def call(words: list[str]) -> None:
+def call(aws: Aws, words: list[str]) -> None:
     """A line for the AWS CLI as the call that it makes, by the service's own model."""
     region = words[words.index("--region") + 1]
-    client = boto3.Session().client(words[0], region_name=region)  # of this test's account; boto3.client remembers one
+    client = _client(aws, words[0], region)
     (operation,) = [o for o in client.meta.service_model.operation_names if xform_name(o, "-") == words[1]]
     members = client.meta.service_model.operation_model(operation).input_shape.members
     options = {xform_name(name, "-"): (name, shape) for name, shape in members.items()}
@@ -130,6 +139,11 @@ def call(words: list[str]) -> None:
             given[list(given)[-1]].append(word)
     del given["region"]
     client._make_api_call(operation, {options[n][0]: _value(options[n][1], texts) for n, texts in given.items()})
+
+
+@cache
+def _client(aws: Aws, service: str, region: str) -> Any:
+    return boto3.Session().client(service, region_name=region)  # of this account: boto3.client remembers the first
 
 
 def _value(shape: Any, texts: list[str]) -> Any:
@@ -239,7 +253,7 @@ def test_a_database_that_can_be_deleted_is_protected_by_the_call_that_is_printed
     name = {f"DB{what.title()}Identifier": "orders"}
     engine = "docdb" if service == "docdb" else "postgres" if what == "instance" else "aurora-postgresql"
     getattr(api, f"create_db_{what}")(**name, Engine=engine, MasterUsername="a", MasterUserPassword="b" * 9, **size)
-    call(shlex.split(f"{PROTECT[kind]} orders --deletion-protection --region us-east-1"))
+    call(aws, shlex.split(f"{PROTECT[kind]} orders --deletion-protection --region us-east-1"))
     (found,) = getattr(api, f"describe_db_{what}s")(**name)[f"DB{what.title()}s"]
     assert found["DeletionProtection"] is True
 
@@ -318,9 +332,9 @@ def test_the_documented_incident_advises_no_deploy_that_fails_and_every_command_
     manifest["artifacts"][RINGS]["properties"]["stackName"] = "OldSubscriptions"
     (estate / "manifest.json").write_text(json.dumps(manifest))
     incident.inject(Client(emulator=aws.emulator, account=aws.account), estate)
-    regions = tuple(dict.fromkeys(p.region for p in PLACES.values()))
     names = {p.fill(t.name) for p in PLACES.values() for t in p.tables}
-    accounts = read_all(Options(regions=regions, endpoint_url=aws.endpoint), names=names, places=list(PLACES.values()))
+    regions = dict.fromkeys(p.region for p in PLACES.values())
+    accounts = [read(_door(aws, region), names=names, places=list(PLACES.values())) for region in regions]
     found = audit(CATALOG, accounts, Environment, now=datetime.now(UTC))
     before = [f for f in found.findings if f.outcome is Outcome.FAIL]
     for form in FORMATS:
