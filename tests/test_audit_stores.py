@@ -76,7 +76,8 @@ def test_what_is_switched_off_by_hand_shows_all_three_columns_and_its_age() -> N
     assert found.gap.updated is not None
     assert found.declared is not None
     assert found.declared.startswith("stacks/meeting")
-    assert "modify-db-instance" in found.fix
+    call = "aws rds modify-db-instance --db-instance-identifier meeting-prod --deletion-protection --region us-east-1"
+    assert found.fix == call  # tests/test_advice.py runs it
 
 
 def test_what_was_never_deployed_is_told_from_what_was_changed_by_hand() -> None:
