@@ -260,7 +260,7 @@ def options(aws: Aws) -> Options:
 
 
 def look(aws: Aws) -> Plan:
-    accounts = read_all(options(aws))
+    accounts = read_all(options(aws), now=NOW)
     found = audit(SHOP, accounts, [Environment.PROD], now=NOW)
     return plan(found.findings, SHOP, accounts, [Environment.PROD])
 

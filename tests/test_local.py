@@ -9,19 +9,19 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import ROOT
-from emulator import Aws, fresh_account, shared
+from emulator import Aws, shared
 from test_local_emulator import seen, template
 
 from holdfast import local
 from holdfast.assembly import InputError
 from holdfast.cli import main
-from holdfast.local import deploy, incident, process
+from holdfast.local import deploy, process
 from holdfast.local.client import ACCOUNT, Client, Stack
 
 FOREIGN = {
@@ -285,9 +285,10 @@ def test_a_failed_command_gives_the_stack_and_the_reason(here: Path, said: str, 
     assert (here / "deploy.log").read_text().strip() == said.strip()
 
 
-def test_the_incident_is_the_documented_state(outdir: Path) -> None:
-    aws = fresh_account()
-    incident.inject(Client(endpoint=aws.endpoint, account=aws.account), outdir, today=date(2026, 4, 23))
+def test_the_incident_is_the_documented_state(here: Path, outdir: Path) -> None:
+    aws = Aws(endpoint=process.start(port=0).endpoint, account=ACCOUNT)
+    (process.HOME / "cdk.out-all").symlink_to(outdir)
+    assert main(["local", "incident"], now=datetime(2026, 4, 23, 23, 50, tzinfo=UTC)) == 0
     formation = aws.client("cloudformation").list_stacks()["StackSummaries"]
     stacks = {s["StackName"]: s for s in formation}
     assert stacks["RingCentralOAuthStack-prod"]["StackStatus"] == "DELETE_COMPLETE"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from conftest import CONTEXT, Json
 
-from holdfast import Data, Durable, Environment, Stack, Table, Transient, key
+from holdfast import Data, Durable, Environment, Placed, Stack, Table, Transient, Waiver, key
 from holdfast.rules.foreign import Facts
 
 PERSONAL = Table(name="people-{env}", purpose="", key=key("id"), lifetime=Durable(), data=Data.PERSONAL)
@@ -90,6 +93,24 @@ def test_the_waivable_can_be_acknowledged_and_leave_a_trace(tmp_path: Path) -> N
         if p["pluginName"] == "Holdfast"
     ]
     assert [(v["ruleName"], v["reason"]) for v in report["suppressedViolations"]] == [("HF010", "because")]
+
+
+@pytest.fixture(scope="module")
+def untagged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("untagged")
+    synth(folder, ("Tags", []), acknowledge=("HF010",))
+    return folder / "People-prod.template.json"
+
+
+def test_a_waiver_ends_with_its_day(untagged: Path, now: datetime) -> None:
+    from holdfast.cdk.plugin import Conventions
+
+    waiver = Waiver(rule="HF010", reason="tags follow", owner="people-team", expires=now.date())
+    stack = replace(STACK, tables=(replace(PERSONAL, waivers=(waiver,)),))
+    context: Any = SimpleNamespace(template_paths=[str(untagged)])
+    for days, passes in ((0, True), (1, False)):
+        at = now + timedelta(days=days)
+        assert Conventions([stack], [Placed(stack, Environment.PROD)], now=at).validate(context).success is passes
 
 
 # A stranger's app: none of its names is known here.

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from datetime import date
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -32,11 +32,13 @@ EXTRAS = {
 }  # what a command may find missing, and the extra that brings it
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, *, now: datetime | None = None) -> int:
+    """One command, judged at ``now``: the clock's time unless given. Nothing below asks the clock again."""
     from holdfast.assembly import InputError
 
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None: closed by the caller
     args = _parser().parse_args(argv)
+    args.at = now or datetime.now(UTC)
     if Path("stacks", "__init__.py").exists():
         sys.path.insert(0, str(Path.cwd()))  # the catalog belongs to the repository that the command runs in
     try:
@@ -229,6 +231,7 @@ def _list(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> int:
     from holdfast.assembly import environments_in, read
     from holdfast.catalog import environments_named
+    from holdfast.days import day
     from holdfast.rules import check_waivers, expiring, judge
 
     stacks = _catalog()
@@ -237,7 +240,7 @@ def _check(args: argparse.Namespace) -> int:
     check_waivers(stacks)
     seen = read(args.outdir)
     environments = asked or environments_in(seen, stacks, args.outdir)
-    today = date.today()
+    today = day(args.at)
     findings = [f for f in judge(stacks, seen, environments, today=today) if f.rule.id in wanted]
     for table, waiver, left in expiring(stacks, today):
         print(
@@ -248,11 +251,12 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _lint(args: argparse.Namespace) -> int:
+    from holdfast.days import day
     from holdfast.rules.schema import lint
 
     stacks = _catalog()
     wanted = _wanted(args)
-    findings = [f for f in lint(stacks, today=date.today()) if f.rule.id in wanted]
+    findings = [f for f in lint(stacks, today=day(args.at)) if f.rule.id in wanted]
     return _report(args, findings, command="lint", env="all")
 
 
@@ -278,8 +282,6 @@ def _audit(args: argparse.Namespace) -> int:
 
 
 def _fix(args: argparse.Namespace) -> int:
-    from datetime import UTC, datetime
-
     from holdfast.assembly import InputError
     from holdfast.fix import FIXABLE, plan
     from holdfast.live.apply import apply
@@ -313,7 +315,7 @@ def _fix(args: argparse.Namespace) -> int:
     if not args.apply:
         print(f"{count}; nothing was changed: --apply makes them", file=sys.stderr)
         return 1
-    record = Path(".holdfast", f"fix-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.json")
+    record = Path(".holdfast", f"fix-{args.at:%Y%m%dT%H%M%S%fZ}.json")
     try:
         wrong = apply(planned.changes, options, record, env=args.env, said=lambda line: print(line, file=sys.stderr))
     except KeyboardInterrupt:
@@ -329,8 +331,6 @@ def _look(
     args: argparse.Namespace, stacks: tuple[Stack, ...], code: Callable[[set[str]], tuple[Mention, ...]]
 ) -> tuple[Audit, list[Account], tuple[Environment, ...]]:
     """Reads the accounts that were asked for and judges them. Nothing is changed."""
-    from datetime import UTC, datetime
-
     import stacks as package
     from holdfast.age import declarations
     from holdfast.audit import audit
@@ -346,12 +346,11 @@ def _look(
     places = placements(stacks, environments)
     options = _options(args, environments, stacks)
     with interruptible():
-        accounts = read_all(options, names=declared, places=places, progress=_progress())
+        accounts = read_all(options, now=args.at, names=declared, places=places, progress=_progress())
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
     folder = Path(str(package.__file__)).parent
-    now = datetime.now(UTC)
-    found = audit(stacks, accounts, environments, now=now, declared=declarations(folder), mentions=mentions)
+    found = audit(stacks, accounts, environments, now=args.at, declared=declarations(folder), mentions=mentions)
     return found, accounts, environments
 
 

@@ -8,7 +8,7 @@ import sys
 import time
 from argparse import Namespace
 from collections import Counter
-from datetime import date
+from datetime import datetime
 
 from holdfast.assembly import InputError
 from holdfast.catalog import environments_named, placements
@@ -38,7 +38,7 @@ def _change(args: Namespace, stacks: tuple[Stack, ...]) -> int:
         case "up":
             return up(stacks, args.env, args.port)
         case "incident":
-            return incident()
+            return incident(args.at)
         case "down":
             print(f"Stopped; its state is {HELD}." if process.stop() else "It does not run.")
         case "reset":
@@ -85,7 +85,7 @@ def status() -> int:
     return 0
 
 
-def incident() -> int:
+def incident(now: datetime) -> int:
     from holdfast.local.incident import inject
 
     emulator = process.running()
@@ -95,7 +95,7 @@ def incident() -> int:
     if not (outdir / "manifest.json").exists():
         outdir = deploy.synthesize(emulator, "all")
     process.send(emulator.endpoint + "/_ministack/reset", b"", {}, method="POST")
-    inject(Client(endpoint=emulator.endpoint), outdir, today=date.today())
+    inject(Client(endpoint=emulator.endpoint), outdir, now=now)
     process.ask(emulator.endpoint + "/_holdfast/save")
     say("The account is as it was on 2026-04-23, as if that were today:")
     say("  three call-analytics tables unprotected, because their stack was last deployed 78 days ago;")
