@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from typing import Any
@@ -101,7 +102,7 @@ def test_bad_usage_is_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_reader_that_stops_early_gets_no_traceback() -> None:
-    command = f"{sys.executable} -m holdfast.cli list | head -1"
+    command = f"{shlex.quote(sys.executable)} -m holdfast.cli list | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("environment")
     assert done.stderr == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -115,7 +116,11 @@ def test_a_reader_that_stops_early_does_not_change_the_exit_status(aws: Aws, tmp
 
 def test_a_closed_output_is_no_traceback() -> None:
     done = subprocess.run(
-        f"{sys.executable} -m holdfast.cli lint >&-", shell=True, capture_output=True, text=True, check=False
+        f"{shlex.quote(sys.executable)} -m holdfast.cli lint >&-",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, "Traceback" in done.stderr) == (cli.main(["lint"]), False)
 
