@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -37,6 +38,8 @@ def main(argv: Sequence[str] | None = None, *, now: datetime | None = None) -> i
     from holdfast.assembly import InputError
 
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None: closed by the caller
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for a locale that lacks a character; stderr does so already
     args = _parser().parse_args(argv)
     args.at = now or datetime.now(UTC)
     if Path("stacks", "__init__.py").exists():
@@ -531,7 +534,7 @@ def _report(
     text = render(args.format, findings, command=command, env=env, everything=args.all, colour=colour, audit=audit)
     if args.output:
         try:
-            args.output.write_text(text + "\n")
+            args.output.write_text(text + "\n", encoding="utf-8")
         except OSError as error:
             raise InputError(f"{args.output} cannot be written ({error.strerror}): give another --output") from None
     elif text:

@@ -82,7 +82,7 @@ def _read(context: cdk.IPolicyValidationContext, regions: Mapping[str, str]) -> 
     found = []
     for path in map(Path, context.template_paths):
         name = path.name.removesuffix(".template.json")
-        template = json.loads(path.read_text())
+        template = json.loads(path.read_bytes())
         stack = StackSeen(id=name, where=path.name, template=template, region=regions.get(name))
         found.append((stack, str(path)))
     return found
