@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,8 +22,6 @@ from holdfast.local.client import ACCOUNT
 from stacks import CATALOG
 
 pytestmark = pytest.mark.e2e
-
-SECOND_UP = 60  # seconds
 
 
 @pytest.fixture(scope="module")
@@ -79,11 +76,9 @@ def test_every_stack_and_table_is_deployed(home: Path, aws: Aws) -> None:
     assert tables == count()
 
 
-def test_a_second_up_changes_nothing_and_is_quick(home: Path, aws: Aws, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_up_changes_nothing(home: Path, aws: Aws, capsys: pytest.CaptureFixture[str]) -> None:
     before = aws.client("cloudformation").describe_stacks(StackName="AcsTables-prod")["Stacks"][0]["LastUpdatedTime"]
-    started = time.monotonic()
     assert main(["local", "up", "--port", "0"]) == 0
-    assert time.monotonic() - started < SECOND_UP
     said = capsys.readouterr()
     assert said.err.count("(unchanged)") == len(placements(CATALOG))
     running = process.running()

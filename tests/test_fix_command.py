@@ -160,7 +160,7 @@ def test_interrupting_an_audit_that_is_throttled_ends_it_soon(aws: Aws, tmp_path
             began = time.monotonic()
             started.send_signal(signal.SIGINT)
             _, said = started.communicate(timeout=40)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 10  # all attempts would take longer
     assert (started.returncode, said) == (130, "")
 
 

@@ -187,7 +187,7 @@ def test_an_operation_with_a_low_limit_is_slowed_down_to_it_and_the_others_are_n
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As AWS does: it takes so many DescribeContinuousBackups a second and no more."""
-    rate, finished, lock = 60, {"DescribeTable": 0.0, "DescribeContinuousBackups": 0.0}, threading.Lock()
+    rate, finished, lock = 20, {"DescribeTable": 0.0, "DescribeContinuousBackups": 0.0}, threading.Lock()
     taken, refused = [time.monotonic()], 0
 
     def fault(asked: Asked, forward: Forward) -> Reply:
@@ -203,10 +203,10 @@ def test_an_operation_with_a_low_limit_is_slowed_down_to_it_and_the_others_are_n
             finished[asked.operation] = now
         return forward()
 
-    with aws_stub.stub(120) as stub, faults.proxy(stub, fault) as endpoint:
+    with aws_stub.stub(60) as stub, faults.proxy(stub, fault) as endpoint:
         seen = read(api(monkeypatch, endpoint, aws_stub.ACCOUNT), now=NOW)
     assert seen.unreadable == ()
-    assert [t.observed.recovery for t in tables(seen).values()] == [aws_stub.recoverable(n) for n in range(120)]
+    assert [t.observed.recovery for t in tables(seen).values()] == [aws_stub.recoverable(n) for n in range(60)]
     assert 0 < refused < 120
     assert finished["DescribeTable"] < finished["DescribeContinuousBackups"]
 

@@ -138,7 +138,7 @@ def test_down_never_signals_a_process_that_is_not_the_emulator(here: Path, capsy
             assert main(["local", "down"]) == 0
             assert capsys.readouterr().out == "It does not run.\n"
             assert other.poll() is None
-        other.communicate(b"\n", timeout=10)
+        other.communicate(b"\n", timeout=60)
     assert other.returncode == 0
     assert process.contents(shared())["pid"] == shared().pid
 
