@@ -100,7 +100,7 @@ def manifest(outdir: Path) -> dict[str, Json]:
 @pytest.fixture(scope="session")
 def report(outdir: Path) -> list[Json]:
     """What each validation plugin said."""
-    reports: list[Json] = json.loads((outdir / "validation-report.json").read_text())["pluginReports"]
+    reports: list[Json] = json.loads((outdir / "validation-report.json").read_bytes())["pluginReports"]
     return reports
 
 

@@ -377,7 +377,7 @@ def test_every_rule_is_explained(rule: str, capsys: pytest.CaptureFixture[str]) 
     assert code == 0
     assert out.startswith(rule)
     assert "fix: " in out
-    assert f"## {rule}\n" in (ROOT / "docs" / "rules.md").read_text()
+    assert f"## {rule}\n" in (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
 
 
 # What other repositories use

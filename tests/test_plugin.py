@@ -41,7 +41,7 @@ def synth(outdir: Path, *overrides: tuple[str, Any], acknowledge: tuple[str, ...
 
 
 def found(outdir: Path) -> dict[str, Json]:
-    report = json.loads((outdir / "validation-report.json").read_text())["pluginReports"]
+    report = json.loads((outdir / "validation-report.json").read_bytes())["pluginReports"]
     return {v["ruleName"]: v for p in report if p["pluginName"] == "Holdfast" for v in p["violations"]}
 
 
@@ -89,7 +89,7 @@ def test_the_waivable_can_be_acknowledged_and_leave_a_trace(tmp_path: Path) -> N
     synth(tmp_path, ("Tags", []), acknowledge=("HF010",))
     (report,) = [
         p
-        for p in json.loads((tmp_path / "validation-report.json").read_text())["pluginReports"]
+        for p in json.loads((tmp_path / "validation-report.json").read_bytes())["pluginReports"]
         if p["pluginName"] == "Holdfast"
     ]
     assert [(v["ruleName"], v["reason"]) for v in report["suppressedViolations"]] == [("HF010", "because")]
@@ -154,7 +154,7 @@ def stranger(outdir: Path, *, declared: dict[str, Facts] | None = None) -> dict[
     )
     cdk.Validations.of(app).add_plugins(HoldfastChecks(app, declared=declared))
     app.synth()
-    report = json.loads((outdir / "validation-report.json").read_text())["pluginReports"]
+    report = json.loads((outdir / "validation-report.json").read_bytes())["pluginReports"]
     rules: dict[str, set[str]] = {}
     for violation in (v for p in report for v in p["violations"]):
         rules.setdefault(violation["ruleName"], set()).add(violation["description"].partition(":")[0])
