@@ -34,7 +34,7 @@ EXTRAS = {
 
 
 def main(argv: Sequence[str] | None = None, *, now: datetime | None = None) -> int:
-    """One command, judged at ``now``: the clock's time unless given. Nothing below asks the clock again."""
+    """One command; what it judges by time it judges at ``now``, which is what the clock says unless given."""
     from holdfast.assembly import InputError
 
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None: closed by the caller
