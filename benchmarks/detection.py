@@ -400,7 +400,7 @@ def _worker(name: str, folder: Path) -> tuple[dict[str, Findings], float]:
 
 
 def _judge_all(folder: Path) -> dict[str, Findings]:
-    from datetime import date
+    from datetime import UTC, datetime
 
     from holdfast import Environment, placements
     from holdfast.rules import judge
@@ -414,7 +414,7 @@ def _judge_all(folder: Path) -> dict[str, Findings]:
         placed = places[path.stem.partition(".")[0]]
         template = json.loads(path.read_text())
         seen = StackSeen(id=placed.id, where=path.name, template=template, region=placed.region, protected=True)
-        findings = judge([placed.stack], [seen], [placed.env], today=date.today())
+        findings = judge([placed.stack], [seen], [placed.env], today=datetime.now(UTC).date())
         reported = [f for f in findings if f.outcome in (Outcome.FAIL, Outcome.UNKNOWN)]
         found[path.stem] = {(f.rule.id, f.where.partition("#")[2] or str(f.table)) for f in reported}
     return found

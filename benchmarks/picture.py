@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 
@@ -40,7 +41,7 @@ WORDS = (
 def main() -> int:
     holdfast("local up")
     holdfast("local incident")
-    remember()
+    remember(datetime.now(UTC))
     PICTURE.write_text(drawn(story()), encoding="utf-8")
     print(f"{PICTURE} is written.")
     return 0

@@ -101,7 +101,7 @@ def _account(region: str, ids: tuple[str, ...]) -> Account:
     tables = {
         str(o.name): live(o, region) for s in stacks.values() if isinstance(s.seen, StackSeen) for o in observe(s.seen)
     }
-    return Account(id=ID, region=region, tables=tables, stacks=stacks, read_at=NOW)
+    return Account(id=ID, region=region, tables=tables, stacks=stacks)
 
 
 def with_table(account: Account, name: str, *, observed: Mapping[str, Any] | None = None, **changes: Any) -> Account:

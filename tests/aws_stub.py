@@ -35,7 +35,7 @@ def stub(tables: int, latency: float = 0.0) -> Iterator[str]:
         yield f"http://127.0.0.1:{int(process.stdout.readline())}"
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=60)
         process.stdout.close()
 
 

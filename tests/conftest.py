@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+import locale
 import re
 import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 ROOT = Path(__file__).resolve().parent.parent
 Json = dict[str, Any]
@@ -19,6 +27,34 @@ Json = dict[str, Any]
 CONTEXT: Json = json.loads((ROOT / "cdk.json").read_text())["context"] | {
     "@aws-cdk/core:failSynthOnValidationErrors": False
 }
+
+# When a mistake about days shows: around midnight, at the end of a year, on a day that most years have not. All of them
+# are ahead of the machine's clock, as what is written to the emulator may not be old.
+MOMENTS = {
+    "morning": datetime(2096, 4, 23, 0, 10, tzinfo=UTC),
+    "night": datetime(2096, 4, 23, 23, 50, tzinfo=UTC),
+    "last night of a year": datetime(2095, 12, 31, 23, 50, tzinfo=UTC),
+    "first morning of a year": datetime(2096, 1, 1, 0, 10, tzinfo=UTC),
+    "leap morning": datetime(2096, 2, 29, 0, 10, tzinfo=UTC),
+    "leap night": datetime(2096, 2, 29, 23, 50, tzinfo=UTC),
+    "night in Tokyo": datetime(2096, 4, 23, 23, 50, tzinfo=UTC),
+}
+# Asia/Tokyo, on machines without a time zone database, too: it is tomorrow there from 15:00 UTC on.
+TOKYO = {"TZ": "JST-9", "LANG": "C", "LC_ALL": "C"}
+
+
+@pytest.fixture(params=MOMENTS)
+def now(request: pytest.FixtureRequest) -> Iterator[datetime]:
+    """Each of MOMENTS; of one of them the machine is in Tokyo."""
+    before = locale.setlocale(locale.LC_ALL)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in TOKYO.items() if "Tokyo" in request.param else ():
+            patch.setenv(name, value)
+        time.tzset()
+        locale.setlocale(locale.LC_ALL, "")
+        yield MOMENTS[request.param]
+    time.tzset()
+    locale.setlocale(locale.LC_ALL, before)
 
 
 def count(env: str = "all", system: str | None = None) -> int:
@@ -64,7 +100,7 @@ def manifest(outdir: Path) -> dict[str, Json]:
 @pytest.fixture(scope="session")
 def report(outdir: Path) -> list[Json]:
     """What each validation plugin said."""
-    reports: list[Json] = json.loads((outdir / "validation-report.json").read_text())["pluginReports"]
+    reports: list[Json] = json.loads((outdir / "validation-report.json").read_bytes())["pluginReports"]
     return reports
 
 

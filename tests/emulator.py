@@ -91,7 +91,7 @@ def emulator(folder: Path, *, env: Mapping[str, str] | None = None) -> Iterator[
         yield process.wait(started, ready, log)
     finally:
         started.terminate()
-        started.wait(timeout=20)
+        started.wait(timeout=60)
         if started.stdin:
             started.stdin.close()
 

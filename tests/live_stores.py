@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from functools import cache
 from typing import Any, cast
 
 import pytest
+from accounts import NOW
 from conftest import Json
 from emulator import Aws, fresh_account
 from live_account import REGION, clean
@@ -68,7 +68,7 @@ class Door:
         return str(self.call(IDENTITY)["Account"])
 
     def read(self, placed: Placed = PLACED) -> Account:
-        return read(cast(Api, self), places=[placed])
+        return read(cast(Api, self), now=NOW, places=[placed])
 
 
 @cache
@@ -104,4 +104,4 @@ def door(**options: str) -> Door:
 
 
 def look(*accounts: Account, placed: Placed = PLACED, **options: Any) -> Audit:
-    return audit([placed.stack], accounts, [placed.env], **{"now": datetime.now(UTC)} | options)
+    return audit([placed.stack], accounts, [placed.env], **{"now": NOW} | options)

@@ -21,7 +21,7 @@ def synthesized(env: str = "all", **options: str) -> dict[str, Json]:
 
     with tempfile.TemporaryDirectory() as folder:
         estate((meeting.STACK,), CONTEXT | {"env": env} | options, folder).synth()
-        return {p.name: json.loads(p.read_text()) for p in Path(folder).glob("*.json")}
+        return {p.name: json.loads(p.read_bytes()) for p in Path(folder).glob("*.json")}
 
 
 def template(env: str) -> Json:

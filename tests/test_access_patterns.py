@@ -20,7 +20,7 @@ if JAVA is None:
         "java is not installed, so DynamoDB Local cannot run: install a JDK, 17 or newer", allow_module_level=True
     )
 
-NOW = datetime.now(UTC).replace(microsecond=0)
+NOW = datetime(2040, 2, 29, 23, 50, tzinfo=UTC)  # far ahead, or DynamoDB Local would expire what is written
 USER, OTHER_USER = "550e8400-e29b-41d4-a716-446655440000", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 
 

@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import pytest
 import yaml
 from accounts import template
 from botocore import xform_name
-from conftest import ROOT, Json
+from conftest import MOMENTS, ROOT, Json
 from emulator import Aws, fresh_account
 from live_account import clean
 from mutants import MUTATIONS, mutants, tables
@@ -41,6 +40,7 @@ from holdfast.rules.base import Finding, Outcome
 from stacks import CATALOG
 
 PLACES = {p.id: p for p in placements(CATALOG)}
+NOW = MOMENTS["night"]
 LEADS, RINGS, ORPHANS = "LeadTrackingStack-prod", "RCSubscription-prod-Storage", "ConnectionServiceStack-prod"
 BROKEN = ("LeadTracking-v2-us-east-1", "rc-subscription-prod-idempotency", "ConnectionService-Organizations-prod")
 PRINTED = re.compile(r"`((?:aws|cdk|holdfast) [^`]*)`|\b((?:aws|holdfast) [a-z-]+ [^;`]*)")
@@ -74,8 +74,8 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
 
 def look(aws: Aws, id_: str) -> tuple[Audit, list[Any]]:
     placed = PLACES[id_]
-    seen = read(_door(aws, placed.region), names={placed.fill(t.name) for t in placed.tables}, places=[placed])
-    return audit([placed.stack], [seen], [placed.env], now=datetime.now(UTC)), [seen]
+    seen = read(_door(aws, placed.region), now=NOW, names={placed.fill(t.name) for t in placed.tables}, places=[placed])
+    return audit([placed.stack], [seen], [placed.env], now=NOW), [seen]
 
 
 @cache
@@ -331,11 +331,11 @@ def test_the_documented_incident_advises_no_deploy_that_fails_and_every_command_
     manifest = json.loads((estate / "manifest.json").read_text())
     manifest["artifacts"][RINGS]["properties"]["stackName"] = "OldSubscriptions"
     (estate / "manifest.json").write_text(json.dumps(manifest))
-    incident.inject(Client(emulator=aws.emulator, account=aws.account), estate)
+    incident.inject(Client(emulator=aws.emulator, account=aws.account), estate, now=NOW)
     names = {p.fill(t.name) for p in PLACES.values() for t in p.tables}
     regions = dict.fromkeys(p.region for p in PLACES.values())
-    accounts = [read(_door(aws, region), names=names, places=list(PLACES.values())) for region in regions]
-    found = audit(CATALOG, accounts, Environment, now=datetime.now(UTC))
+    accounts = [read(_door(aws, region), now=NOW, names=names, places=list(PLACES.values())) for region in regions]
+    found = audit(CATALOG, accounts, Environment, now=NOW)
     before = [f for f in found.findings if f.outcome is Outcome.FAIL]
     for form in FORMATS:
         text = render(form, before, command="audit", env="all", everything=False, colour=False, audit=found)

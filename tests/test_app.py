@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -37,7 +38,9 @@ def test_an_unknown_environment_is_one_line_and_not_zero(name: str, tmp_path: Pa
 
 
 def test_the_real_cli_synthesizes_what_the_tests_look_at(tmp_path: Path, templates: dict[str, Json]) -> None:
-    done = run(str(CDK), "synth", "--quiet", "--app", f"{sys.executable} app.py", "--output", str(tmp_path))
+    done = run(
+        str(CDK), "synth", "--quiet", "--app", f"{shlex.quote(sys.executable)} app.py", "--output", str(tmp_path)
+    )
     assert done.returncode == 0, done.stderr
     assert "node" not in done.stderr.lower(), "no banner about an old Node"
     by_cli = {

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 import yaml
-from conftest import ROOT, Json, count, count_stores
+from conftest import MOMENTS, ROOT, Json, count, count_stores
 from declare import stack, table
 
 from holdfast import Data, DeclarationError, Environment, Guard, Stack, Waiver, catalog, cli
@@ -27,7 +27,7 @@ from holdfast.rules import RULES, check_waivers, expiring
 from holdfast.rules.schema import lint
 from stacks import CATALOG
 
-TODAY = date.today()
+NOW = MOMENTS["morning"]
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def broken(outdir: Path, tmp_path: Path, templates: dict[str, Json]) -> Path:
     return assembly
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = main(arguments)
+def run(capsys: pytest.CaptureFixture[str], *arguments: str, now: datetime = NOW) -> tuple[int, str, str]:
+    code = main(arguments, now=now)
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -273,8 +273,8 @@ def test_bad_arguments_are_one_line_and_exit_2(
 # Waivers
 
 
-def waiver(rule: str = "HF001", days: int = 90) -> Waiver:
-    return Waiver(rule=rule, reason="moves next month", owner="ops", expires=TODAY + timedelta(days=days))
+def waiver(rule: str = "HF001", days: int = 90, now: datetime = NOW) -> Waiver:
+    return Waiver(rule=rule, reason="moves next month", owner="ops", expires=now.date() + timedelta(days=days))
 
 
 def shop(*waivers: Waiver, **changes: Any) -> Stack:
@@ -306,27 +306,27 @@ def waived(outdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any
     return prepare
 
 
-def test_a_waiver_holds_until_its_day(waived: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "check", str(waived()))[0] == 1
-    code, out, err = run(capsys, "check", str(waived(waiver())), "--all")
+def test_a_waiver_holds_until_its_day(waived: Any, now: datetime, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "check", str(waived()), now=now)[0] == 1
+    code, out, err = run(capsys, "check", str(waived(waiver(now=now))), "--all", now=now)
     assert code == 0
-    assert f"waived until {TODAY + timedelta(days=90)} by ops: moves next month" in out
+    assert f"waived until {now.date() + timedelta(days=90)} by ops: moves next month" in out
     assert "warning" not in err
-    assert run(capsys, "check", str(waived(waiver(days=0))))[0] == 0
-    assert run(capsys, "check", str(waived(waiver("HF004"))))[0] == 1
+    assert run(capsys, "check", str(waived(waiver(days=0, now=now))), now=now)[0] == 0
+    assert run(capsys, "check", str(waived(waiver("HF004", now=now))), now=now)[0] == 1
 
 
-def test_an_expired_waiver_fails_and_says_so(waived: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "check", str(waived(waiver(days=-1))))
+def test_an_expired_waiver_fails_and_says_so(waived: Any, now: datetime, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "check", str(waived(waiver(days=-1, now=now))), now=now)
     assert code == 1
-    assert f"its waiver by ops ended on {TODAY - timedelta(days=1)}" in out
+    assert f"its waiver by ops ended on {now.date() - timedelta(days=1)}" in out
 
 
-def test_a_waiver_about_to_end_warns(waived: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = run(capsys, "check", str(waived(waiver(days=30))))
+def test_a_waiver_about_to_end_warns(waived: Any, now: datetime, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "check", str(waived(waiver(days=30, now=now))), now=now)
     assert code == 0
     assert "warning: the waiver of HF001 on LeadTracking-v2-{region} ends in 30 days (ops)" in err
-    assert not list(expiring([shop(waiver(days=31))], TODAY))
+    assert not list(expiring([shop(waiver(days=31, now=now))], now.date()))
 
 
 def test_nobody_waives_what_protects_personal_data(waived: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -359,12 +359,12 @@ def test_waivers_are_listed(waived: Any, capsys: pytest.CaptureFixture[str]) -> 
     assert run(capsys, "waivers")[1] == "No rule is waived.\n"
 
 
-def test_a_waiver_covers_the_linter_too() -> None:
+def test_a_waiver_covers_the_linter_too(now: datetime) -> None:
     (table_,) = [t for s in CATALOG for t in s.tables if t.name == "acsd2p-{env}-RL_AI"]
     plain = Stack(id="S-{env}", system="s", owner="o", tables=(table_,), floor=Guard.PITR)
-    assert "HF401" in {f.rule.id for f in lint([plain], today=TODAY) if f.outcome.value == "fail"}
-    covered = replace(plain, tables=(replace(table_, waivers=(waiver("HF401"),)),))
-    assert "HF401" not in {f.rule.id for f in lint([covered], today=TODAY) if f.outcome.value == "fail"}
+    assert "HF401" in {f.rule.id for f in lint([plain], today=now.date()) if f.outcome.value == "fail"}
+    covered = replace(plain, tables=(replace(table_, waivers=(waiver("HF401", days=0, now=now),)),))
+    assert "HF401" not in {f.rule.id for f in lint([covered], today=now.date()) if f.outcome.value == "fail"}
 
 
 # Explain
@@ -376,7 +376,7 @@ def test_every_rule_is_explained(rule: str, capsys: pytest.CaptureFixture[str]) 
     assert code == 0
     assert out.startswith(rule)
     assert "fix: " in out
-    assert f"## {rule}\n" in (ROOT / "docs" / "rules.md").read_text()
+    assert f"## {rule}\n" in (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
 
 
 # What other repositories use

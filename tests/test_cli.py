@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import subprocess
 import sys
 from typing import Any
 
 import pytest
-from conftest import count, count_stores
+from conftest import ROOT, count, count_stores
 
 from holdfast.cli import main
 
@@ -101,10 +103,18 @@ def test_bad_usage_is_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_reader_that_stops_early_gets_no_traceback() -> None:
-    command = f"{sys.executable} -m holdfast.cli list | head -1"
+    command = f"{shlex.quote(sys.executable)} -m holdfast.cli list | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("environment")
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("arguments", [("explain", "HF402"), ("docs", "--check")])
+def test_a_locale_that_knows_ascii_only_changes_nothing_but_what_it_cannot_show(arguments: tuple[str, ...]) -> None:
+    command, env = [sys.executable, "-m", "holdfast.cli", *arguments], os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0"}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.isascii()
 
 
 def test_generated_pages_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:

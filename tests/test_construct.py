@@ -30,7 +30,7 @@ def synthesized(stack: Stack, env: Environment, outdir: Path) -> Json:
     return template
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(arguments=legal_tables, env=ENVIRONMENTS, floor=GUARDS)
 def test_any_table_synthesizes_to_exactly_its_guards_or_is_refused(
     arguments: dict[str, object], env: Environment, floor: Guard, tmp_path: Path

@@ -278,5 +278,5 @@ def test_a_server_without_tls_never_sees_the_password(monkeypatch: pytest.Monkey
         thread.start()
         with pytest.raises(InputError, match="does not support SSL"):
             handler.migrate({}, Context())
-        thread.join(timeout=10)
+        thread.join(timeout=60)
     assert heard == b"\x00\x00\x00\x08\x04\xd2\x16\x2f"  # the question for TLS, and not a byte more

@@ -163,7 +163,7 @@ def test_iam_lets_the_application_in_wherever_its_role_is_made_and_two_databases
             migrated = pool.submit(migrations.migrate, one, files)
             waiting = "SELECT FROM pg_stat_activity WHERE datname = 'one' AND wait_event_type = 'Lock'"
             with connect(rds.dsn()) as onlooker:
-                end = time.monotonic() + 20
+                end = time.monotonic() + 60
                 while not onlooker.execute(waiting).rowcount:
                     assert time.monotonic() < end, "nobody waits for the role"
                     assert not migrated.done()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,6 +13,7 @@ from conftest import ROOT
 
 from benchmarks import demo, picture
 from holdfast.age import declarations
+from holdfast.days import days
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -59,16 +60,16 @@ def test_one_table_of_each_cause_is_shown_and_the_others_are_counted() -> None:
 
 
 def test_the_code_of_that_day_was_committed_52_days_ago(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    now: datetime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "stacks").symlink_to(ROOT / "stacks")
     for _ in range(2):  # and again
-        demo.remember()
+        demo.remember(now)
     found = declarations(demo.STORY / "stacks")
     committed = found["call-analytics-{env}-call-analysis-{region}"].set_by("name")
     assert committed
-    assert (datetime.now(UTC) - committed.when).days == 52
+    assert days(committed.when, now) == 52
     assert "a commit of 52 days ago" in capsys.readouterr().out
     # Commands that run there find the emulator of the repository.
     assert (demo.STORY / ".holdfast").resolve() == (tmp_path / ".holdfast").resolve()

@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,8 +24,6 @@ from holdfast.local.client import ACCOUNT
 from stacks import CATALOG
 
 pytestmark = pytest.mark.e2e
-
-SECOND_UP = 60  # seconds
 
 
 @pytest.fixture(scope="module")
@@ -81,11 +78,9 @@ def test_every_stack_and_table_is_deployed(home: Path, aws: Aws) -> None:
     assert tables == count()
 
 
-def test_a_second_up_changes_nothing_and_is_quick(home: Path, aws: Aws, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_up_changes_nothing(home: Path, aws: Aws, capsys: pytest.CaptureFixture[str]) -> None:
     before = aws.client("cloudformation").describe_stacks(StackName="AcsTables-prod")["Stacks"][0]["LastUpdatedTime"]
-    started = time.monotonic()
     assert main(["local", "up"]) == 0
-    assert time.monotonic() - started < SECOND_UP
     said = capsys.readouterr()
     assert said.err.count("(unchanged)") == len(placements(CATALOG))
     running = process.running()

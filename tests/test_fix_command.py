@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -117,7 +118,11 @@ def test_a_reader_that_stops_early_does_not_change_the_exit_status(aws: Aws) -> 
 
 def test_a_closed_output_is_no_traceback() -> None:
     done = subprocess.run(
-        f"{sys.executable} -m holdfast.cli lint >&-", shell=True, capture_output=True, text=True, check=False
+        f"{shlex.quote(sys.executable)} -m holdfast.cli lint >&-",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, "Traceback" in done.stderr) == (cli.main(["lint"]), False)
 
@@ -157,7 +162,7 @@ def test_interrupting_an_audit_that_is_throttled_ends_it_soon(aws: Aws) -> None:
             began = time.monotonic()
             started.send_signal(signal.SIGINT)
             _, said = started.communicate(timeout=40)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 10  # all attempts would take longer
     assert (started.returncode, said) == (130, "")
 
 

@@ -8,16 +8,24 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
+from conftest import MOMENTS, ROOT, TOKYO
 from emulator import Aws, fresh_account
+from live_account import clean
 
+from holdfast import Environment, placements
+from holdfast.age import declarations
+from holdfast.audit import audit
+from holdfast.live.options import Options
+from holdfast.live.reader import read_all
 from holdfast.local import incident
 from holdfast.local.client import Client
+from holdfast.rules.base import Outcome
+from stacks import CATALOG
 
 Json = dict[str, Any]
 Failure = tuple[str, str, str]  # rule, environment, table
@@ -93,21 +101,32 @@ LASTING = (
 )
 
 
+NOW = MOMENTS["night"]  # in Tokyo it is the next day
+COMMAND = """
+import sys
+from datetime import datetime
+from holdfast.cli import main
+sys.exit(main(sys.argv[2:], now=datetime.fromisoformat(sys.argv[1])))
+"""
+
+
 @pytest.fixture(scope="module")
 def aws(outdir: Path) -> Aws:
-    """The account on the day of the audit, which is today: every documented date keeps its distance."""
+    """The account on the day of the audit; ``set_dates`` moves that day, and every documented date with it."""
     found = fresh_account()
-    incident.inject(Client(emulator=found.emulator, account=found.account), outdir, today=datetime.now(UTC).date())
+    incident.inject(client(found), outdir, now=NOW)
     return found
 
 
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository whose declarations were committed 52 days ago."""
-    folder = tmp_path_factory.mktemp("checkout")
+def client(aws: Aws) -> Client:
+    return Client(emulator=aws.emulator, account=aws.account)
+
+
+def committed(folder: Path, now: datetime) -> Path:
+    """A repository whose declarations were committed 52 days before."""
     shutil.copytree(ROOT / "stacks", folder / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)  # names the estate
-    when = (datetime.now(UTC) - timedelta(days=52, hours=1)).isoformat()
+    when = (now - timedelta(days=52)).isoformat()
     who = {f"GIT_{role}_{what}": "a@b.c" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when, "GIT_CONFIG_GLOBAL": os.devnull}
     for arguments in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "protect"]):
@@ -115,16 +134,48 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+# Before the next test, which repairs the account.
+def test_the_incident_is_as_old_as_documented_whenever_it_is_looked_at(
+    aws: Aws, now: datetime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    incident.set_dates(client(aws), now)
+    clean(monkeypatch)
+    for name, value in aws.credentials.items():
+        monkeypatch.setenv(name, value)
+    names = {p.fill(t.name) for p in placements(CATALOG) for t in p.tables}
+    accounts = read_all(Options(regions=(incident.PROD,), endpoint_url=aws.endpoint), now=now, names=names)
+    declared = declarations(committed(tmp_path, now) / "stacks")
+    found = audit(CATALOG, accounts, [Environment.PROD], now=now, declared=declared)
+    wrong = [f for f in found.findings if f.outcome is Outcome.FAIL]
+    assert {
+        (f.rule.id, f.environment, f.table) for f in wrong if f.rule.id in ("HF001", "HF004", "HF010")
+    } == REPAIRABLE
+    ages = {(f.gap.days_intended, f.gap.days_since_update) for f in wrong if f.gap and f.table in NEVER_DEPLOYED}
+    assert ages == {(52, 78)}
+    deleted = now.date() - (incident.AUDIT - incident.STACK_DELETED)
+    kept = [f.detail for f in wrong if f.rule.id == "HF002" and f.table in ORPHANS]
+    assert len(kept) == len(ORPHANS)
+    assert all(f"RingCentralOAuthStack-prod was deleted on {deleted}" in detail for detail in kept)
+
+
+@pytest.fixture
+def checkout(aws: Aws, tmp_path: Path) -> Path:
+    incident.set_dates(client(aws), NOW)
+    return committed(tmp_path, NOW)
+
+
 def holdfast(aws: Aws, checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The real command, in that repository, with the account's credentials and nothing else of AWS."""
+    """The real command, in that repository, with the account's credentials and nothing else of AWS, in Tokyo."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "GIT_"))}
+    env |= TOKYO
     env |= {
         **aws.credentials,
         "AWS_EC2_METADATA_DISABLED": "true",
         "PYTHONPATH": str(ROOT / "constructs"),
     }
-    command = [sys.executable, "-m", "holdfast.cli", *arguments, "--env", "all", "--endpoint-url", aws.endpoint]
-    return subprocess.run(command, cwd=checkout, env=env, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", COMMAND, NOW.isoformat(), *arguments]
+    command += ["--env", "all", "--endpoint-url", aws.endpoint]
+    return subprocess.run(command, cwd=checkout, env=env, capture_output=True, encoding="utf-8", check=False)
 
 
 def audited(aws: Aws, checkout: Path) -> Json:

@@ -34,7 +34,7 @@ class Seen:
             env: json.loads((folder / f"LifecyclePlatform-{env}.template.json").read_text())["Resources"]
             for env in ENVIRONMENTS
         }
-        self.report: list[Json] = json.loads((folder / "validation-report.json").read_text())["pluginReports"]
+        self.report: list[Json] = json.loads((folder / "validation-report.json").read_bytes())["pluginReports"]
 
     def all(self, env: str, kind: str) -> dict[str, Json]:
         return {i: r for i, r in self.templates[env].items() if r["Type"] == f"AWS::{kind}"}

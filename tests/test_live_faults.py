@@ -15,6 +15,7 @@ from typing import Any
 import aws_stub
 import faults
 import pytest
+from accounts import NOW
 from conftest import ROOT
 from emulator import Aws, fresh_account
 from faults import DOWN, RESET, Asked, Reply, error, only, sometimes
@@ -42,7 +43,7 @@ def aws() -> Aws:
 @pytest.fixture(scope="module")
 def truth(aws: Aws) -> Account:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        account = read(api(monkeypatch, aws.endpoint, aws.account))
+        account = read(api(monkeypatch, aws.endpoint, aws.account), now=NOW)
     assert account.unreadable == ()
     return account
 
@@ -74,7 +75,7 @@ def look(shared: tuple[Door, Api], monkeypatch: pytest.MonkeyPatch) -> Look:
 
     def look(fault: faults.Fault) -> Account:
         door.fault = fault
-        return read(opened)
+        return read(opened, now=NOW)
 
     return look
 
@@ -90,13 +91,13 @@ def tables(account: Account) -> Any:
 def test_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     clean(monkeypatch)
     with pytest.raises(InputError, match=r"no usable credentials .*: set AWS_PROFILE, give --profile, or log in"):
-        read_all(Options(regions=(REGION,), endpoint_url="http://127.0.0.1:9"))
+        read_all(Options(regions=(REGION,), endpoint_url="http://127.0.0.1:9"), now=NOW)
 
 
 def test_no_region(monkeypatch: pytest.MonkeyPatch) -> None:
     clean(monkeypatch)
     with pytest.raises(InputError, match="no region: give --region"):
-        read_all(Options())
+        read_all(Options(), now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_endpoint_down(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         InputError, match=r"Could not connect .*: is us-east-1 the right region, and is there a network"
     ):
-        read(door)
+        read(door, now=NOW)
 
 
 @pytest.mark.parametrize("region", ["us east 1", "us-nowhere-1"])
@@ -126,7 +127,7 @@ def test_a_region_that_does_not_exist(monkeypatch: pytest.MonkeyPatch, region: s
     for name in [n for n in os.environ if n.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
     with pytest.raises(InputError, match="region") as raised:
-        read_all(Options(regions=(region,)))
+        read_all(Options(regions=(region,)), now=NOW)
     assert "\n" not in str(raised.value)
 
 
@@ -134,14 +135,14 @@ def test_a_region_where_nothing_is_has_no_tables_which_is_not_unknown(
     monkeypatch: pytest.MonkeyPatch, aws: Aws
 ) -> None:
     api(monkeypatch, aws.endpoint, aws.account)
-    (account,) = read_all(Options(regions=("eu-south-2",), endpoint_url=aws.endpoint))
+    (account,) = read_all(Options(regions=("eu-south-2",), endpoint_url=aws.endpoint), now=NOW)
     assert (account.tables, account.stacks, account.unreadable) == ({}, {}, ())
 
 
 def test_an_endpoint_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     door = api(monkeypatch, "nonsense", "0" * 12)
     with pytest.raises(InputError, match=r"Invalid endpoint: nonsense: check --region and --endpoint-url"):
-        read(door)
+        read(door, now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,7 @@ def test_an_operation_with_a_low_limit_is_slowed_down_to_it_and_the_others_are_n
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As AWS does: it takes so many DescribeContinuousBackups a second and no more."""
-    rate, finished, lock = 60, {"DescribeTable": 0.0, "DescribeContinuousBackups": 0.0}, threading.Lock()
+    rate, finished, lock = 20, {"DescribeTable": 0.0, "DescribeContinuousBackups": 0.0}, threading.Lock()
     taken, refused = [time.monotonic()], 0
 
     def fault(asked: Asked, forward: Forward) -> Reply:
@@ -202,10 +203,10 @@ def test_an_operation_with_a_low_limit_is_slowed_down_to_it_and_the_others_are_n
             finished[asked.operation] = now
         return forward()
 
-    with aws_stub.stub(120) as stub, faults.proxy(stub, fault) as endpoint:
-        seen = read(api(monkeypatch, endpoint, aws_stub.ACCOUNT))
+    with aws_stub.stub(60) as stub, faults.proxy(stub, fault) as endpoint:
+        seen = read(api(monkeypatch, endpoint, aws_stub.ACCOUNT), now=NOW)
     assert seen.unreadable == ()
-    assert [t.observed.recovery for t in tables(seen).values()] == [aws_stub.recoverable(n) for n in range(120)]
+    assert [t.observed.recovery for t in tables(seen).values()] == [aws_stub.recoverable(n) for n in range(60)]
     assert 0 < refused < 120
     assert finished["DescribeTable"] < finished["DescribeContinuousBackups"]
 
@@ -343,7 +344,7 @@ def test_half_a_list_is_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
             return error(asked, "InternalServerError", 500) if second else forward()
 
         with faults.proxy(stub, fault) as endpoint:
-            seen = read(api(monkeypatch, endpoint, aws_stub.ACCOUNT))
+            seen = read(api(monkeypatch, endpoint, aws_stub.ACCOUNT), now=NOW)
     assert isinstance(seen.tables, Unknown)
     assert [(u.part, u.what) for u in seen.unreadable] == [(Part.TABLES, "the list of tables")]
 
@@ -360,7 +361,7 @@ def test_an_endpoint_that_goes_down_on_the_way_is_given_up_soon_and_nothing_is_c
 
     with aws_stub.stub(90) as stub, faults.proxy(stub, fault) as endpoint:
         started = time.monotonic()
-        seen = read(api(monkeypatch, endpoint, aws_stub.ACCOUNT))
+        seen = read(api(monkeypatch, endpoint, aws_stub.ACCOUNT), now=NOW)
         assert time.monotonic() - started < 20
     unread = 0
     for n, table in enumerate(tables(seen).values()):

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from accounts import NOW
 from conftest import Json
 from emulator import Aws
 from live_stores import PLACED, Change, Door, deployed, door, look, open_door
@@ -364,15 +365,15 @@ def test_what_somebody_changes_by_hand_in_the_emulated_account_is_found() -> Non
     aws = deployed(1, documents="true")  # an account of its own: these changes stay
     api = open_door(aws)
     expected: set[tuple[str, str | None]] = set()
-    assert failed(look(read(api, places=[PLACED]))) == expected
+    assert failed(look(read(api, places=[PLACED], now=NOW))) == expected
     for change, found in _changes(aws).values():
         change()
         expected |= found
-    assert failed(look(read(api, places=[PLACED]))) == expected
+    assert failed(look(read(api, places=[PLACED], now=NOW))) == expected
 
 
 def test_reading_no_store_asks_nothing_about_stores() -> None:
     bare = Door(door().answers)
-    seen = read(bare, places=())  # type: ignore[arg-type]
+    seen = read(bare, places=(), now=NOW)  # type: ignore[arg-type]
     assert seen.stores is None
     assert not bare.asked & set(store_calls.READ)

@@ -275,7 +275,7 @@ def drift(aws: Aws) -> dict[str, set[str]]:
     """The properties that are not as deployed, by logical id."""
     formation = aws.client("cloudformation")
     detection = formation.detect_stack_drift(StackName="shop")["StackDriftDetectionId"]
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while (
         formation.describe_stack_drift_detection_status(StackDriftDetectionId=detection)["DetectionStatus"]
         == "DETECTION_IN_PROGRESS"
@@ -304,7 +304,7 @@ def test_a_deleted_stack_leaves_retained_tables_and_cannot_delete_protected_ones
 
 
 def ends(aws: Aws, stack: str) -> str:
-    formation, deadline = aws.client("cloudformation"), time.monotonic() + 10
+    formation, deadline = aws.client("cloudformation"), time.monotonic() + 60
     while True:
         (found,) = [s for s in formation.list_stacks()["StackSummaries"] if s["StackName"] == stack]
         if not found["StackStatus"].endswith("_IN_PROGRESS"):

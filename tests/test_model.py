@@ -155,7 +155,7 @@ def test_a_table_may_live_in_some_environments_only() -> None:
 def test_ttl_is_computed_in_seconds() -> None:
     entity = Entity(type="LOG", table="t", items=(Item({"PK": "LOG#{id}"}),), expires_after=timedelta(days=30))
     assert entity.ttl(datetime(2025, 11, 29, 10, 32, 15, tzinfo=UTC)) == 1767004335
-    assert Entity(type="USER", table="t", items=()).ttl(datetime.now(UTC)) is None
+    assert Entity(type="USER", table="t", items=()).ttl(datetime(2025, 11, 29, tzinfo=UTC)) is None
 
 
 def test_attributes_are_listed_once_and_in_order() -> None:

@@ -72,7 +72,7 @@ def test_recovery_is_never_acknowledged_away_for_durable_prod_data(report: list[
 
 def test_acknowledgements_take_the_form_that_leaves_a_trace() -> None:
     """The plain id silences a finding without a line in the report; only acknowledge.py may acknowledge."""
-    users = [p.name for p in (ROOT / "constructs" / "holdfast").rglob("*.py") if "Acknowledgment(" in p.read_text()]
+    users = [p.name for p in (ROOT / "constructs" / "holdfast").rglob("*.py") if b"Acknowledgment(" in p.read_bytes()]
     assert users == ["acknowledge.py"]
 
 
@@ -89,6 +89,6 @@ def test_the_packs_do_see_a_table_without_recovery(tmp_path: Path) -> None:
     bare = cdk.Stack(root, "Bare")
     dynamodb.Table(bare, "T", partition_key=dynamodb.Attribute(name="id", type=dynamodb.AttributeType.STRING))
     root.synth()
-    report = json.loads((tmp_path / "validation-report.json").read_text())["pluginReports"]
+    report = json.loads((tmp_path / "validation-report.json").read_bytes())["pluginReports"]
     found = {v["ruleName"] for p in report for v in p["violations"]}
     assert {"AwsSolutions-DDB3", "HIPAA.Security-DynamoDBPITREnabled"} <= found

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from conftest import CONTEXT, Json
 
-from holdfast import Data, Durable, Environment, Stack, Table, Transient, key
+from holdfast import Data, Durable, Environment, Placed, Stack, Table, Transient, Waiver, key
 from holdfast.rules.foreign import Facts
 
 PERSONAL = Table(name="people-{env}", purpose="", key=key("id"), lifetime=Durable(), data=Data.PERSONAL)
@@ -38,7 +41,7 @@ def synth(outdir: Path, *overrides: tuple[str, Any], acknowledge: tuple[str, ...
 
 
 def found(outdir: Path) -> dict[str, Json]:
-    report = json.loads((outdir / "validation-report.json").read_text())["pluginReports"]
+    report = json.loads((outdir / "validation-report.json").read_bytes())["pluginReports"]
     return {v["ruleName"]: v for p in report if p["pluginName"] == "Holdfast" for v in p["violations"]}
 
 
@@ -86,10 +89,28 @@ def test_the_waivable_can_be_acknowledged_and_leave_a_trace(tmp_path: Path) -> N
     synth(tmp_path, ("Tags", []), acknowledge=("HF010",))
     (report,) = [
         p
-        for p in json.loads((tmp_path / "validation-report.json").read_text())["pluginReports"]
+        for p in json.loads((tmp_path / "validation-report.json").read_bytes())["pluginReports"]
         if p["pluginName"] == "Holdfast"
     ]
     assert [(v["ruleName"], v["reason"]) for v in report["suppressedViolations"]] == [("HF010", "because")]
+
+
+@pytest.fixture(scope="module")
+def untagged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("untagged")
+    synth(folder, ("Tags", []), acknowledge=("HF010",))
+    return folder / "People-prod.template.json"
+
+
+def test_a_waiver_ends_with_its_day(untagged: Path, now: datetime) -> None:
+    from holdfast.cdk.plugin import Conventions
+
+    waiver = Waiver(rule="HF010", reason="tags follow", owner="people-team", expires=now.date())
+    stack = replace(STACK, tables=(replace(PERSONAL, waivers=(waiver,)),))
+    context: Any = SimpleNamespace(template_paths=[str(untagged)])
+    for days, passes in ((0, True), (1, False)):
+        at = now + timedelta(days=days)
+        assert Conventions([stack], [Placed(stack, Environment.PROD)], now=at).validate(context).success is passes
 
 
 # A stranger's app: none of its names is known here.
@@ -133,7 +154,7 @@ def stranger(outdir: Path, *, declared: dict[str, Facts] | None = None) -> dict[
     )
     cdk.Validations.of(app).add_plugins(HoldfastChecks(app, declared=declared))
     app.synth()
-    report = json.loads((outdir / "validation-report.json").read_text())["pluginReports"]
+    report = json.loads((outdir / "validation-report.json").read_bytes())["pluginReports"]
     rules: dict[str, set[str]] = {}
     for violation in (v for p in report for v in p["violations"]):
         rules.setdefault(violation["ruleName"], set()).add(violation["description"].partition(":")[0])

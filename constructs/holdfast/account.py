@@ -137,7 +137,6 @@ class Account:
     mentions: tuple[Mention, ...] | Unknown = ()  # what was found; unreadable says where nobody could look
     unreadable: tuple[Unreadable, ...] = ()
     stores: Stores | None = None  # None: nobody asked for them
-    read_at: datetime | None = None
 
 
 def stack_of(region: str, name: str, accounts: Sequence[Account]) -> StackLive | Unknown | None:

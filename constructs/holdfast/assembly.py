@@ -64,7 +64,7 @@ def _load(path: Path) -> dict[str, Any]:
     try:
         if (size := path.stat().st_size) > MAX_BYTES:
             raise InputError(f"{path} has {size / 1e6:.0f} MB; CloudFormation takes 1 MB: split the stack")
-        document = json.loads(path.read_text())
+        document = json.loads(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): run `cdk synth -c env=all` again") from None
     except (ValueError, RecursionError) as error:

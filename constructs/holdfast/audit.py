@@ -11,6 +11,7 @@ from holdfast import advice, audit_stores
 from holdfast.account import Account, Mention, StackLive, StoreSeen, TableSeen, stack_of
 from holdfast.age import Declaration
 from holdfast.catalog import Placed, placements
+from holdfast.days import day, days
 from holdfast.gap import Gap
 from holdfast.intrinsics import Unknown
 from holdfast.model import DeclarationError, Environment, Governance, Guard, Stack, Table
@@ -138,7 +139,7 @@ def audit(
     at = {p.fill(t.name): declared[t.name].where for p in places for t in (*p.tables, *p.stores) if t.name in declared}
     findings = [replace(f, declared=at[f.table]) if f.table in at else f for f in findings]
     return Audit(
-        findings=excused(findings, places, now.date()),
+        findings=excused(findings, places, day(now)),
         rows=[_row(s) for s in seen],
         at=now,
         read=tuple(dict.fromkeys((a.id, a.region) for a in accounts)),
@@ -393,12 +394,12 @@ def _table(
     yield _finding(s, live.RETIRING, live.retiring(s.placed, s.table, s.live))
     new = by_name.get((s.placed.env, s.placed.fill(s.table.state.replaced_by or "")))
     yield _finding(s, live.SUPERSEDED, live.superseded(s.placed, s.table, s.live, new.live if new else None))
-    days = None if isinstance(s.live.created, Unknown) else (now - s.live.created).days
+    age = None if isinstance(s.live.created, Unknown) else days(s.live.created, now)
     if isinstance(s.live.indexes, Unknown):
         yield _finding(s, live.INDEX, unknown(f"indexes cannot be read: {s.live.indexes.reason}"))
         return
     for name, use in s.live.indexes.items():
-        verdict = live.index_value(name, use, s.live, of=len(s.live.indexes), days_old=days)
+        verdict = live.index_value(name, use, s.live, of=len(s.live.indexes), days_old=age)
         yield replace(_finding(s, live.INDEX, verdict), where=f"{s.live.arn}/index/{name}")
 
 
@@ -575,7 +576,7 @@ def _stackless(s: _Seen) -> str:
     made_by = s.live.stack if isinstance(s.live, TableSeen) and isinstance(s.live.stack, str) else None
     deleted = s.account.deleted if s.account and not isinstance(s.account.deleted, Unknown) else {}
     if made_by and made_by in deleted:
-        return f"{made_by} was deleted on {deleted[made_by]:%Y-%m-%d} and left it behind"
+        return f"{made_by} was deleted on {day(deleted[made_by])} and left it behind"
     if made_by and made_by != s.placed.name:
         return f"it says that {made_by} made it, which has not got it"
     return live.governed(s.table.state.governance)
@@ -680,7 +681,7 @@ def _outlived(account: Account, table: TableSeen) -> tuple[str, str]:
         deleted = {} if isinstance(account.deleted, Unknown) else account.deleted
         if table.stack in deleted:
             return (
-                f"{what}; {table.stack} was deleted on {deleted[table.stack]:%Y-%m-%d} and left it behind",
+                f"{what}; {table.stack} was deleted on {day(deleted[table.stack])} and left it behind",
                 table.stack,
             )
         return f"{what}; it says that {table.stack} made it", table.stack

@@ -6,7 +6,8 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from datetime import date
+from datetime import UTC, datetime
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -39,11 +40,15 @@ EXTRAS = {
 }  # what a command may find missing, and the extra that brings it
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, *, now: datetime | None = None) -> int:
+    """One command; what it judges by time it judges at ``now``, which is what the clock says unless given."""
     from holdfast.assembly import InputError
 
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None: closed by the caller
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for a locale that lacks a character; stderr does so already
     args = _parser().parse_args(argv)
+    args.at = now or datetime.now(UTC)
     try:
         status = int(args.run(args))
         sys.stdout.flush()
@@ -253,6 +258,7 @@ def _list(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> int:
     from holdfast.assembly import environments_in, read
     from holdfast.catalog import environments_named
+    from holdfast.days import day
     from holdfast.rules import check_waivers, expiring, judge
 
     stacks = _estate(args).stacks
@@ -261,7 +267,7 @@ def _check(args: argparse.Namespace) -> int:
     check_waivers(stacks)
     seen = read(args.outdir)
     environments = asked or environments_in(seen, stacks, args.outdir)
-    today = date.today()
+    today = day(args.at)
     findings = [f for f in judge(stacks, seen, environments, today=today) if f.rule.id in wanted]
     for table, waiver, left in expiring(stacks, today):
         print(
@@ -272,11 +278,12 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _lint(args: argparse.Namespace) -> int:
+    from holdfast.days import day
     from holdfast.rules.schema import lint
 
     stacks = _estate(args).stacks
     wanted = _wanted(args)
-    findings = [f for f in lint(stacks, today=date.today()) if f.rule.id in wanted]
+    findings = [f for f in lint(stacks, today=day(args.at)) if f.rule.id in wanted]
     return _report(args, findings, command="lint", env="all")
 
 
@@ -302,8 +309,6 @@ def _audit(args: argparse.Namespace) -> int:
 
 
 def _fix(args: argparse.Namespace) -> int:
-    from datetime import UTC, datetime
-
     from holdfast.assembly import InputError
     from holdfast.fix import FIXABLE, plan
     from holdfast.live.apply import apply
@@ -338,7 +343,7 @@ def _fix(args: argparse.Namespace) -> int:
     if not args.apply:
         print(f"{count}; nothing was changed: --apply makes them", file=sys.stderr)
         return 1
-    record = Path(".holdfast", f"fix-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.json")
+    record = Path(".holdfast", f"fix-{args.at:%Y%m%dT%H%M%S%fZ}.json")
     try:
         wrong = apply(planned.changes, options, record, env=args.env, said=lambda line: print(line, file=sys.stderr))
     except KeyboardInterrupt:
@@ -354,8 +359,6 @@ def _look(
     args: argparse.Namespace, estate: Estate, code: Callable[[set[str]], tuple[Mention, ...]]
 ) -> tuple[Audit, list[Account], tuple[Environment, ...]]:
     """Reads the accounts that were asked for and judges them. Nothing is changed."""
-    from datetime import UTC, datetime
-
     from holdfast.age import declarations
     from holdfast.audit import audit
     from holdfast.catalog import environments_named, placements
@@ -370,11 +373,10 @@ def _look(
     places = placements(stacks, environments)
     options = _options(args, environments, stacks)
     with interruptible():
-        accounts = read_all(options, names=declared, places=places, progress=_progress())
+        accounts = read_all(options, now=args.at, names=declared, places=places, progress=_progress())
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
-    now = datetime.now(UTC)
-    found = audit(stacks, accounts, environments, now=now, declared=declarations(estate.folder), mentions=mentions)
+    found = audit(stacks, accounts, environments, now=args.at, declared=declarations(estate.folder), mentions=mentions)
     return found, accounts, environments
 
 
@@ -549,7 +551,7 @@ def _report(
     text = render(args.format, findings, command=command, env=env, everything=args.all, colour=colour, audit=audit)
     if args.output:
         try:
-            args.output.write_text(text + "\n")
+            args.output.write_text(text + "\n", encoding="utf-8")
         except OSError as error:
             raise InputError(f"{args.output} cannot be written ({error.strerror}): give another --output") from None
     elif text:

@@ -22,14 +22,14 @@ def write(stacks: Iterable[Stack], *, check: bool, root: Path = Path("docs")) ->
     stale = 0
     for name, text in {"tables.md": tables(stacks), "rules.md": rules()}.items():
         path = root / name
-        if path.exists() and path.read_text() == text:
+        if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         if check:
             print(f"{path} is out of date: run `make docs`", file=sys.stderr)
             stale = 1
         else:
             root.mkdir(exist_ok=True)
-            path.write_text(text)
+            path.write_text(text, encoding="utf-8")
             print(f"wrote {path}")
     return stale
 

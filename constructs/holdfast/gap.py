@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from holdfast.days import day, days
+
 
 @dataclass(frozen=True, slots=True)
 class Commit:
@@ -28,22 +30,22 @@ class Gap:
 
     @property
     def days_intended(self) -> int | None:
-        return max(0, (self.now - self.commit.when).days) if self.commit else None  # clocks differ
+        return max(0, days(self.commit.when, self.now)) if self.commit else None  # clocks differ
 
     @property
     def days_since_update(self) -> int | None:
-        return max(0, (self.now - self.updated).days) if self.updated else None
+        return max(0, days(self.updated, self.now)) if self.updated else None
 
     @property
     def age(self) -> str:
         """How old the gap is: since the intent was committed, and since the stack could have carried it out."""
         intended = (
-            f"{_days(self.days_intended)} since commit {self.commit.sha[:7]} of {self.commit.when:%Y-%m-%d}"
+            f"{_days(self.days_intended)} since commit {self.commit.sha[:7]} of {day(self.commit.when)}"
             if self.commit
             else "unknown since which commit"
         )
         updated = (
-            f"{_days(self.days_since_update)} since the stack's last update on {self.updated:%Y-%m-%d}"
+            f"{_days(self.days_since_update)} since the stack's last update on {day(self.updated)}"
             if self.updated
             else "no stack to date it by"
         )

@@ -42,7 +42,7 @@ def summary(outdir: Path, catalog: tuple[Stack, ...]) -> str:
     for env in dict.fromkeys(p.env for p in places):
         total = [0] * (4 + len(COLUMNS))
         for p in (p for p in places if p.env is env):
-            template = json.loads((outdir / f"{p.id}.template.json").read_text())
+            template = json.loads((outdir / f"{p.id}.template.json").read_bytes())
             stack = StackSeen(id=p.id, where=p.id, template=template, region=p.region)
             seen, stores = list(observe(stack)), _stores(p, stack)
             counts = [

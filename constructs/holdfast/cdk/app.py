@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import aws_cdk as cdk
@@ -25,6 +26,9 @@ def estate(stacks: tuple[Stack, ...], context: Mapping[str, Any], outdir: str | 
     for placed in places:
         TableStack(root, placed, shown=shown_by(placed, places))
     cdk.Validations.of(root).add_plugins(
-        Conventions(stacks, places), AwsSolutionsChecks(root), NIST80053R5Checks(root), HIPAASecurityChecks(root)
+        Conventions(stacks, places, now=datetime.now(UTC)),
+        AwsSolutionsChecks(root),
+        NIST80053R5Checks(root),
+        HIPAASecurityChecks(root),
     )
     return root

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import date
+from datetime import datetime
 from pathlib import Path
 
 import aws_cdk as cdk
@@ -13,6 +13,7 @@ from cdk_nag import NagPack
 from constructs import IConstruct
 
 from holdfast.catalog import Placed
+from holdfast.days import day
 from holdfast.model import Stack
 from holdfast.rules import RULES, cannot_be_waived, check_waivers, judge
 from holdfast.rules.base import Finding, Outcome
@@ -26,9 +27,10 @@ BAD = frozenset({Outcome.FAIL, Outcome.UNKNOWN})
 class Conventions:
     """Judges the declared stacks; what fails or cannot be read fails the synth."""
 
-    def __init__(self, stacks: Iterable[Stack], places: Iterable[Placed]) -> None:
+    def __init__(self, stacks: Iterable[Stack], places: Iterable[Placed], *, now: datetime) -> None:
         self._stacks = tuple(stacks)
         self._places = {p.id: p for p in places}
+        self._today = day(now)
 
     # jsii forwards properties only: plain attributes would arrive in Node as undefined.
     @property
@@ -48,7 +50,7 @@ class Conventions:
         regions = {name: p.region for name, p in self._places.items()}
         seen = _read(context, regions)
         environments = dict.fromkeys(p.env for p in self._places.values())
-        findings = judge(self._stacks, [stack for stack, _ in seen], environments, today=date.today())
+        findings = judge(self._stacks, [stack for stack, _ in seen], environments, today=self._today)
         return _report(findings, seen)
 
 
@@ -80,7 +82,7 @@ def _read(context: cdk.IPolicyValidationContext, regions: Mapping[str, str]) -> 
     found = []
     for path in map(Path, context.template_paths):
         name = path.name.removesuffix(".template.json")
-        template = json.loads(path.read_text())
+        template = json.loads(path.read_bytes())
         stack = StackSeen(id=name, where=path.name, template=template, region=regions.get(name))
         found.append((stack, str(path)))
     return found

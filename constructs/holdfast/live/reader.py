@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.account import Account, Mention, Part, StackLive, Stores, TableSeen, Unreadable
@@ -35,6 +35,7 @@ STACK_TAG = "aws:cloudformation:stack-name"  # it stays when the stack is delete
 def read_all(
     options: Options,
     *,
+    now: datetime,
     names: Collection[str] = (),
     places: Sequence[Placed] = (),
     progress: Progress | None = None,
@@ -44,14 +45,19 @@ def read_all(
     ``places`` are the stacks whose other stores are read as well.
     """
     needed = calls.AUDIT if places else calls.READ
-    return [read(api, names=names, places=places, progress=progress) for api in apis(options, needed)]
+    return [read(api, now=now, names=names, places=places, progress=progress) for api in apis(options, needed)]
 
 
 def read(
-    api: Api, *, names: Collection[str] = (), places: Sequence[Placed] = (), progress: Progress | None = None
+    api: Api,
+    *,
+    now: datetime,
+    names: Collection[str] = (),
+    places: Sequence[Placed] = (),
+    progress: Progress | None = None,
 ) -> Account:
     """One account and region. InputError where nothing at all can be read."""
-    return _Reader(api, names, places, progress or (lambda done, of: None)).read()
+    return _Reader(api, names, places, progress or (lambda done, of: None)).read(now)
 
 
 class _Reader:
@@ -61,8 +67,8 @@ class _Reader:
         self._lock = threading.Lock()
         self._done = self._total = 0
 
-    def read(self) -> Account:
-        account, now = self._api.identity(), datetime.now(UTC)
+    def read(self, now: datetime) -> Account:
+        account = self._api.identity()
         with ThreadPoolExecutor(8) as pool:
             stacks = pool.submit(self._stacks)
             deleted = pool.submit(self._deleted)
@@ -86,7 +92,6 @@ class _Reader:
             mentions=self._mentions(functions.result(), sources.result(), policies.result(), named, account),
             stores=others.result() if others else None,
             unreadable=tuple(self._unreadable()),
-            read_at=now,
         )
 
     # Calls, and the holes that they leave.

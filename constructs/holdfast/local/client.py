@@ -174,7 +174,7 @@ class Stack:
 
 def assembly(outdir: Path) -> list[Stack]:
     """Every stack of a CDK output folder."""
-    artifacts = json.loads((outdir / "manifest.json").read_text())["artifacts"]
+    artifacts = json.loads((outdir / "manifest.json").read_bytes())["artifacts"]
     stacks = {key: a for key, a in artifacts.items() if a["type"] == "aws:cloudformation:stack"}
     return [
         Stack(
@@ -182,7 +182,7 @@ def assembly(outdir: Path) -> list[Stack]:
             name=a["properties"].get("stackName", key),
             region=a["environment"].rpartition("/")[2],
             account=a["environment"].removeprefix("aws://").partition("/")[0],
-            template=json.loads((outdir / a["properties"]["templateFile"]).read_text()),
+            template=json.loads((outdir / a["properties"]["templateFile"]).read_bytes()),
             tags=a["properties"].get("tags", {}),
             protected=a["properties"].get("terminationProtection") is True,
         )

@@ -8,7 +8,7 @@ import sys
 import time
 from argparse import Namespace
 from collections import Counter
-from datetime import date
+from datetime import datetime
 
 from holdfast.assembly import InputError
 from holdfast.catalog import environments_named, placements
@@ -40,7 +40,7 @@ def _change(args: Namespace, stacks: tuple[Stack, ...]) -> int:
         case "up":
             return up(stacks, args.env)
         case "incident":
-            return incident()
+            return incident(args.at)
         case "down":
             print(f"Stopped; its state is {HELD}." if process.stop() else "It does not run.")
         case "reset":
@@ -85,7 +85,7 @@ def status() -> int:
     return 0
 
 
-def incident() -> int:
+def incident(now: datetime) -> int:
     from holdfast.local.incident import inject
 
     emulator = process.running()
@@ -96,7 +96,7 @@ def incident() -> int:
         outdir = deploy.synthesize(emulator, "all")
     client = Client(emulator=emulator)
     client.rest("holdfast", Environment.PROD.region, "POST", "/_ministack/reset")
-    inject(client, outdir, today=date.today())
+    inject(client, outdir, now=now)
     process.ask(emulator, "/_holdfast/save")
     say("The account is as it was on 2026-04-23, as if that were today:")
     say("  three call-analytics tables unprotected, because their stack was last deployed 78 days ago;")

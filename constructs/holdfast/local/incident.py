@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from holdfast.days import day
 from holdfast.local.client import Client, Json, Stack, archive, assembly
 
 AUDIT = date(2026, 4, 23)
@@ -91,10 +92,10 @@ class Live:
     properties: Json
 
 
-def inject(client: Client, outdir: Path, *, today: date = AUDIT) -> None:
+def inject(client: Client, outdir: Path, *, now: datetime) -> None:
     """Put an empty account into that state. ``outdir`` is the estate, synthesized with env=all.
 
-    ``today`` plays the day of the audit: every documented date keeps its distance to it.
+    ``now`` is on the day of the audit: every documented date keeps its distance to it.
     """
     stacks = {stack.id: stack for stack in assembly(outdir)}
     live: list[Live] = []
@@ -109,11 +110,11 @@ def inject(client: Client, outdir: Path, *, today: date = AUDIT) -> None:
     client.dynamodb(PROD, "UpdateTable", TableName=SWITCHED_OFF, DeletionProtectionEnabled=False)
     for table in live:
         _fill(client, table)
-    for region in (PROD, TEST):
-        _reads(client, region, [table for table in live if table.region == region])
+    for region in sorted({table.region for table in live}):
+        _reads(client, region, [table for table in live if table.region == region], now - timedelta(days=1))
     for region, name, variables in FUNCTIONS:
         _function(client, region, name, variables)
-    _date(client, today - AUDIT)
+    set_dates(client, now)
 
 
 def _as_it_was(stack: Stack) -> Json:
@@ -180,9 +181,9 @@ def _value(kind: str, name: str, number: int) -> Json:
     return {"S": text} if kind == "S" else {"B": base64.b64encode(text.encode()).decode()}
 
 
-def _reads(client: Client, region: str, tables: list[Live]) -> None:
+def _reads(client: Client, region: str, tables: list[Live], at: datetime) -> None:
     """Reads of tables as documented; every index that holds anything was read, too."""
-    when = (datetime.now(UTC) - timedelta(days=1)).timestamp()
+    when = at.timestamp()
     data: list[Json] = []
     for table in tables:
         data.append(_metric(when, READS.get(table.name, 100.0), TableName=table.name))
@@ -212,9 +213,12 @@ def _function(client: Client, region: str, name: str, variables: Json) -> None:
     client.rest("lambda", region, "POST", "/2015-03-31/functions", json.dumps(body).encode())
 
 
-def _date(client: Client, moved: timedelta) -> None:
-    def at(day: date) -> str:
-        return f"{day + moved}T09:00:00.000Z"
+def set_dates(client: Client, now: datetime) -> None:
+    """Each documented date as far from the day of ``now`` as it is from that of the audit."""
+    moved = day(now) - AUDIT
+
+    def at(documented: date) -> str:
+        return f"{documented + moved}T09:00:00.000Z"
 
     made = datetime(DUPLICATE_MADE.year, DUPLICATE_MADE.month, DUPLICATE_MADE.day, 9, tzinfo=UTC) + moved
     deployed = {"CreationTime": at(LAST_DEPLOY), "LastUpdatedTime": at(LAST_DEPLOY)}
