@@ -19,12 +19,14 @@ from conftest import ROOT
 from emulator import Aws, shared
 from test_local_emulator import seen, template
 
-from holdfast import local
+from holdfast import cli, local
 from holdfast.assembly import InputError
 from holdfast.cli import main
+from holdfast.finder import Estate
 from holdfast.local import deploy, process
 from holdfast.local.client import ACCOUNT, Client, Stack
 from holdfast.local.gate import FILE
+from stacks import CATALOG
 
 FOREIGN = {
     "AWS_PROFILE": "production",
@@ -41,8 +43,9 @@ FOREIGN = {
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of its own; whatever a test starts there is stopped."""
+    """A folder of its own, with the estate; whatever a test starts there is stopped."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli, "_estate", lambda args: Estate(stacks=CATALOG, folder=tmp_path))
     yield tmp_path
     process.stop()
 
