@@ -149,6 +149,13 @@ def _homes(places: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[tu
         yield [a if isinstance(a.stacks, Unknown) else replace(a, stacks={}) for a in accounts], nowhere
 
 
+def nothing_declared(places: Sequence[Placed], accounts: Sequence[Account]) -> list[str]:
+    """The accounts whose tables could be listed and that have no stack and no store of ``places``."""
+    unread = {a.id for a in accounts if isinstance(a.tables, Unknown)}
+    with_some = {a.id for a in accounts if any(_has(a, p) for p in places)}
+    return [id_ for id_ in dict.fromkeys(a.id for a in accounts) if id_ not in with_some | unread]
+
+
 def _has(account: Account, placed: Placed) -> bool:
     """Whether an account has a stack, or anything that is declared in it."""
     if account.region != placed.region:
@@ -417,7 +424,7 @@ def _cure(s: _Seen, rule: Rule, fix: str, gap: Gap) -> str:
     """What to do about a gap: the call that closes it now, and the deploy or import that keeps it closed."""
     command = fix.partition("On the live table: ")[2]
     if rule.id in ("HF007", "HF010"):  # their calls need an ARN, a key or values, which `fix` fills in
-        command = f"holdfast fix --env {s.placed.env.label} --only {rule.id} --apply"
+        command = f"holdfast fix --env {s.placed.env.label} --only {rule.id}"  # which says how to go on
     if s.deployed is None:
         if command and rule.id != "HF007":  # its key comes with the stack
             return command
