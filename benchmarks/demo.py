@@ -59,9 +59,13 @@ def tell() -> None:
 
     heading("6. The deploy that was missing")
     say("A fix out of band is not the end: the templates must say it, too. The deploy also takes in the tables")
-    say("that were in no stack. Then a second fix gives them the key that came with their stack.\n")
+    say("that were in no stack.\n")
     holdfast("local up --env prod", to=HERE / "6-local.txt")
-    holdfast("fix --local --env prod --apply", to=HERE / "6-calls.txt", cwd=STORY)
+    say("With their stack came the key that they lack. A new key cuts off whoever may not use it, so fix changes")
+    say("keys only when they are asked for by name, and says first who uses the tables and what they need.\n")
+    holdfast("fix --local --env prod --only HF007", to=HERE / "6-policy.txt", cwd=STORY)
+    say("The roles that it could not judge are the stacks' own, and none of them uses these tables.\n")
+    holdfast("fix --local --env prod --only HF007 --consumers-have-the-key --apply", to=HERE / "6-calls.txt", cwd=STORY)
 
     heading("7. The audit again")
     holdfast(f"audit --local --env prod --fail-on high --output {HERE / '7-repaired.txt'}", cwd=STORY, clean=True)

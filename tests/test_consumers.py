@@ -155,7 +155,7 @@ def test_whoever_has_the_printed_policy_is_not_named_again(run: Run, aws: Aws) -
     iam.attach_group_policy(GroupName="clerks", PolicyArn=managed)
     code, _, err = run("--only", "HF007")
     assert (code, named(err)) == (1, {})
-    assert "  all that could be read and uses them may use it\n" in err
+    assert "  no principal that could be read uses them and lacks the key\n" in err
     assert err.splitlines()[-1] == HELD
 
 

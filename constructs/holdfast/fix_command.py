@@ -145,7 +145,7 @@ def _lines(key: NewKey, tables: Collection[str], around: Surroundings, found: Se
     for hole in undecided(around, found):
         yield f"unknown: {hole}"
     if not found:
-        yield "all that could be read and uses them may use it"
+        yield "no principal that could be read uses them and lacks the key"
     yield f"never read: {NEVER_READ}"
     if leaves_it_to_iam(key, next(iter(tables))) is False:
         yield f"no policy helps before the key's own policy lets {key.root} use it through DynamoDB"
