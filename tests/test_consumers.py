@@ -309,18 +309,33 @@ def test_a_policy_gives_the_key_or_not(given: tuple[Json, ...], lacks: bool) -> 
     ],
 )
 def test_a_condition_that_nobody_can_judge_here_is_unknown(given: tuple[Json, ...]) -> None:
-    assert isinstance(verdict(*given), Unknown)
+    found = verdict(*given)
+    assert isinstance(found, Unknown)
+    assert found.reason.startswith("it depends on the condition '")
 
 
 def test_a_boundary_and_a_policy_that_was_not_shown_count() -> None:
     use = statement("kms:*")
     assert verdict(use, boundary=(statement("dynamodb:*", "*"),)) == ("kms:Decrypt",)
     assert verdict(use, boundary=(statement("*", "*"),)) == ()
+    assert verdict(use, boundary=(statement("*", "*"), statement("kms:*", "*", "Deny"))) == ("kms:Decrypt",)
     assert verdict(use, unread=Unknown("its policy X could not be read")) == Unknown("its policy X could not be read")
     elsewhere = Principal(arn=READER, unread=Unknown("its policy X could not be read"))
     around = Surroundings(principals={READER: elsewhere})
     assert lacking(KEY, {"orders": TABLE}, around) == []
     assert undecided(around, []) == [f"whether {READER} may use them (its policy X could not be read)"]
+
+
+def test_what_is_certain_of_one_table_is_said_although_another_is_unknown() -> None:
+    both = {name: f"arn:aws:dynamodb:us-east-1:{ACCOUNT}:table/{name}" for name in ("orders", "carts")}
+    of_carts = {CONTEXT: "carts", "aws:PrincipalTag/team": "orders"}
+    statements = (
+        statement("dynamodb:Scan", "*"),
+        statement("kms:*", Condition={"StringEquals": of_carts}),
+    )
+    around = Surroundings(principals={READER: Principal(arn=READER, statements=statements)})
+    (lack,) = lacking(KEY, both, around)
+    assert (lack.tables, lack.actions) == (("orders", "carts"), ("kms:Decrypt",))
 
 
 def test_the_policy_of_the_key_has_the_first_word() -> None:

@@ -322,7 +322,8 @@ def _fix(args: argparse.Namespace) -> int:
     fix_command.check(args, only)
     estate = _estate(args)
     stacks = estate.stacks
-    hint = "log in to the right one; before its first deploy there is nothing to fix"
+    elsewhere = "log in to the right one; before its first deploy there is nothing to fix"
+    hint = "deploy there first, with `holdfast local up`" if args.local else elsewhere
     found, accounts, environments = _look(args, estate, lambda _: (), if_empty=hint)
     planned = plan(found.findings, stacks, accounts, environments, only=only)
     return fix_command.run(args, only, found, planned, _options(args, environments, stacks), _say)

@@ -167,14 +167,13 @@ def _missing(key: NewKey, tables: Mapping[str, str], around: Surroundings, arn: 
     principal = around.principals.get(arn)
     if principal is None:
         return Unknown("IAM of this account does not list it")
-    missing: list[str] = []
-    for name, table in tables.items():
-        for action in (DECRYPT, GENERATE) if _reaches(principal, WRITING, table) else (DECRYPT,):
-            may = _may(principal, key, action, _facts(key, name))
-            if isinstance(may, Unknown):
-                return may
-            missing += [] if may else [action]
-    return _once(missing)
+    answers = [
+        (action, _may(principal, key, action, _facts(key, name)))
+        for name, table in tables.items()
+        for action in ((DECRYPT, GENERATE) if _reaches(principal, WRITING, table) else (DECRYPT,))
+    ]
+    missing = _once(action for action, may in answers if may is False)
+    return missing or next((may for _, may in answers if isinstance(may, Unknown)), ())
 
 
 def _reaches(principal: Principal, actions: Iterable[str], table: str) -> bool:
@@ -192,7 +191,7 @@ def _may(principal: Principal, key: NewKey, action: str, facts: Mapping[str, str
     if isinstance(key.policy, Unknown):
         return key.policy
     direct = [s for s in key.policy if {"*", principal.arn} & set(principals_of(s)) or "NotPrincipal" in s]
-    own = principal.statements
+    own = (*principal.statements, *(principal.boundary or ()))
     denied = _any(_fits(s, action, key.arn, facts) for s in (*direct, *_of_account(key), *own) if _is(s, "Deny"))
     allowed = _any(
         (
@@ -258,7 +257,7 @@ def _fits(statement: Statement, action: str, resource: str, facts: Mapping[str, 
 def _met(how: str, name: str, wanted: Any, facts: Mapping[str, str]) -> Answer:
     fact, compare = facts.get(name.lower()), CONDITIONS.get(how)
     if fact is None or compare is None:
-        return Unknown(f"it depends on the condition {how} {name}"[:200])
+        return Unknown(f"it depends on the condition {f'{how} {name}'[:200]!a}")  # no text of theirs steers a terminal
     return any(compare(fact, w) for w in _list(wanted))
 
 
