@@ -55,8 +55,9 @@ def story() -> list[str]:
     lines += ["", fixed[0], *done[:CALLS], f"… {len(done) - CALLS} more", fixed[-1], ""]
     deployed, _ = said("local up --env prod", calls=True)
     lines += [deployed[0], next(line for line in deployed if line.startswith("All deployed"))]
-    lines.append("")
-    final, status = said("audit --local --env prod --fail-on critical")
+    keys, _ = said("fix --local --env prod --only HF007 --consumers-have-the-key --apply", calls=True)
+    lines += [keys[0], "… who uses these tables", *(k for k in keys if re.match(r"\d+/\d+ ", k)), keys[-1], ""]
+    final, status = said("audit --local --env prod --fail-on high")
     return [*lines, final[0], final[-1], "$ echo $?", str(status)]
 
 

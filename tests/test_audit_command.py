@@ -153,7 +153,10 @@ def test_only_what_is_severe_enough_fails(fail_on: str, code: int, found: Audit)
         (("audit", "--env", "prod"), "there are no usable credentials"),
         (("fix", "--env", "prod", "--only", "HF102"), "--only HF102 is not what a call can repair: known are HF001"),
         (("fix", "--env", "prod", "--only", ""), "is not what a call can repair"),
-        (("fix", "--env", "prod", "--apply"), "there are no usable credentials"),
+        (("fix", "--env", "prod", "--apply"), "--apply needs --account ID, the account to change: `aws sts "),
+        (("fix", "--env", "prod", "--apply", "--account", "123456789012"), "there are no usable credentials"),
+        (("fix", "--env", "prod", "--consumers-have-the-key"), "--consumers-have-the-key is about --only HF007"),
+        (("fix", "--env", "prod", "--only", "HF001", "--consumers-have-the-key"), "give both, or neither"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(

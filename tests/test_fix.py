@@ -23,6 +23,7 @@ from holdfast.audit import audit
 from holdfast.fix import FIXABLE, Change, Plan, plan
 from holdfast.iam import Call
 from holdfast.intrinsics import Unknown
+from holdfast.keys import key_policy
 from holdfast.live.apply import FIX, _make, apply
 from holdfast.live.failure import CallError, Kind
 from holdfast.live.options import Options
@@ -46,6 +47,11 @@ def seen(name: str = WEBHOOKS, *, status: str = "ACTIVE", **observed: Any) -> Ac
 def planned(there: Account, **options: Any) -> Plan:
     found = audit(STACKS, [there], [Environment.PROD], now=NOW)
     return plan(found.findings, STACKS, [there], [Environment.PROD], **options)
+
+
+def every(found: Plan) -> list[Change]:
+    """The calls of a plan and, as the last ones, those that change a key."""
+    return [*found.changes, *found.keys]
 
 
 # The plan
@@ -91,7 +97,7 @@ def test_nothing_is_planned_for_an_estate_that_is_as_intended() -> None:
 )
 def test_each_gap_is_one_call_that_can_be_pasted(name: str, observed: Json, command: str) -> None:
     found = planned(seen(name, **observed))
-    assert [c.command() for c in found.changes] == [command]
+    assert [c.command() for c in every(found)] == [command]
     assert found.left == []
 
 
@@ -114,6 +120,19 @@ def test_only_what_was_asked_for_is_planned() -> None:
     there = seen(deletion_protection=False, recovery=False)
     assert [c.rule for c in planned(there, only={"HF004"}).changes] == ["HF004"]
     assert [c.rule for c in planned(there).changes] == ["HF001", "HF004"]
+
+
+def test_the_worst_is_repaired_first_and_a_new_key_is_apart() -> None:
+    off: Json = {"deletion_protection": False, "recovery": False, "tags": {}, "encryption": Encryption.AWS_OWNED}
+    there = seen(WEBHOOKS, **off)
+    for name in ("call-analytics-prod-call-events-us-east-1", ANALYSIS):
+        there = with_table(there, name, observed=off)
+    found = planned(there)
+    assert [c.rule for c in found.changes] == ["HF001"] * 3 + ["HF004"] * 3 + ["HF010"] * 3
+    assert {(c.rule, c.table, c.key) for c in found.keys} == {
+        ("HF007", ANALYSIS, "alias/holdfast/CallAnalytics-Prod-Storage"),
+        ("HF007", "call-analytics-prod-call-events-us-east-1", "alias/holdfast/CallAnalytics-Prod-Storage"),
+    }
 
 
 def test_an_expiry_that_differs_is_reported_and_never_changed() -> None:
@@ -198,7 +217,7 @@ def test_every_call_only_ever_turns_on() -> None:
     }
     for name in there.tables:
         there = with_table(there, name, observed=off)
-    changes = planned(there).changes
+    changes = every(planned(there))
     assert {c.rule for c in changes} == FIXABLE - {"HF005"}
     for change in changes:
         assert change.operation in {"UpdateTable", "UpdateContinuousBackups", "UpdateTimeToLive", "TagResource"}
@@ -221,13 +240,8 @@ def shop() -> tuple[tuple[Stack, ...], Placed]:
 SHOP, PLACED = shop()
 
 
-@pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
-    """An account with both tables, unprotected, in a stack that has the key."""
+def unprotected_shop() -> Aws:
     found = fresh_account()
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    for name, value in found.credentials.items():
-        monkeypatch.setenv(name, value)
 
     def table(name: str) -> Json:
         properties = {
@@ -243,7 +257,10 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
         PLACED.name,
         {
             "Resources": {
-                "Key": {"Type": "AWS::KMS::Key", "Properties": {"EnableKeyRotation": True, "KeyPolicy": {}}},
+                "Key": {
+                    "Type": "AWS::KMS::Key",
+                    "Properties": {"EnableKeyRotation": True, "KeyPolicy": key_policy(PLACED)},
+                },
                 "Alias": {"Type": "AWS::KMS::Alias", "Properties": alias},
                 "Orders": table("orders-prod"),
                 "Carts": table("carts-prod"),
@@ -251,6 +268,16 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
             }
         },
     )
+    return found
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
+    """An account with both tables, unprotected, in a stack that has the key."""
+    found = unprotected_shop()
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    for name, value in found.credentials.items():
+        monkeypatch.setenv(name, value)
     return found
 
 
@@ -288,7 +315,7 @@ def test_everything_that_is_off_is_turned_on_verified_and_recorded(aws: Aws, tmp
     stranger = state(aws, "stranger")
     found = look(aws)
     assert found.left == []
-    assert {(c.rule, c.table) for c in found.changes} == {
+    assert {(c.rule, c.table) for c in every(found)} == {
         ("HF001", "orders-prod"),
         ("HF004", "orders-prod"),
         ("HF007", "orders-prod"),
@@ -297,7 +324,7 @@ def test_everything_that_is_off_is_turned_on_verified_and_recorded(aws: Aws, tmp
         ("HF010", "carts-prod"),
     }
     record = tmp_path / "fix.json"
-    assert make(aws, found.changes, record) == []
+    assert make(aws, every(found), record) == []
     wanted = set(PLACED.tags) | {"DataClass", "Lifetime", "Name"}
     orders = state(aws, "orders-prod")
     assert (orders["protected"], orders["recovery"], orders["days"], orders["tags"]) == (True, "ENABLED", 35, wanted)
@@ -311,8 +338,7 @@ def test_everything_that_is_off_is_turned_on_verified_and_recorded(aws: Aws, tmp
     (protection,) = [row for row in document["changes"] if row["rule"] == "HF001"]
     assert protection["before"]["DeletionProtectionEnabled"] is False
     assert protection["after"]["DeletionProtectionEnabled"] is True
-    again = look(aws).changes
-    assert again == []
+    assert every(look(aws)) == []
 
 
 def test_a_run_that_is_interrupted_is_recorded_and_the_next_one_does_the_rest(aws: Aws, tmp_path: Path) -> None:
@@ -392,7 +418,7 @@ def test_a_change_that_somebody_else_has_made_meanwhile_is_no_failure(aws: Aws, 
 
 
 def test_what_somebody_set_since_the_plan_is_never_overwritten(aws: Aws, tmp_path: Path) -> None:
-    changes = look(aws).changes
+    changes = every(look(aws))
     client = aws.client("dynamodb")
     key = aws.client("kms").create_key()["KeyMetadata"]["Arn"]
     arn = client.describe_table(TableName="orders-prod")["Table"]["TableArn"]
@@ -404,9 +430,9 @@ def test_what_somebody_set_since_the_plan_is_never_overwritten(aws: Aws, tmp_pat
     )
     wrong = make(aws, changes, tmp_path / "fix.json")
     assert [line.partition("changed meanwhile: ")[2].partition(";")[0] for line in wrong] == [
-        f"its key is {key}",
-        "the tag Owner is 'somebody'",
         "expiry is ENABLED by other",
+        "the tag Owner is 'somebody'",
+        f"its key is {key}",
     ]
     assert state(aws, "orders-prod")["key"] == key
     assert state(aws, "carts-prod")["ttl"] == "other"
@@ -420,7 +446,7 @@ def test_a_key_that_aws_refuses_to_change_is_no_success(aws: Aws, tmp_path: Path
     client = aws.client("dynamodb")
     client.update_table(TableName="orders-prod", SSESpecification={"Enabled": True, "SSEType": "KMS"})
     before = state(aws, "orders-prod")["key"]
-    changes = [c for c in look(aws).changes if c.rule == "HF007"]
+    changes = look(aws).keys
     denied = "User: x is not authorized to perform: kms:CreateGrant on resource: y"
     refuse = only({"UpdateTable"}, lambda asked: error(asked, "AccessDeniedException", message=denied))
     with proxy(aws.endpoint, refuse) as endpoint:
@@ -471,4 +497,11 @@ def test_no_call_that_fix_may_make_can_delete() -> None:
         "ListTagsOfResource",
         "CreateGrant",
         "DescribeKey",
+        "GenerateDataKey",
+        "GetAccountAuthorizationDetails",
+        "GetKeyPolicy",
+        "GetResourcePolicy",
+        "ListEventSourceMappings",
+        "ListFunctions",
+        "ListGrants",
     }

@@ -121,6 +121,11 @@ def test_a_fix_needs_what_an_audit_needs_and_nothing_that_weakens_or_deletes(
         "dynamodb:UpdateTable",
         "dynamodb:UpdateTimeToLive",
         "kms:CreateGrant",
+        "kms:Decrypt",
+        "kms:Encrypt",
+        "kms:GenerateDataKey*",
+        "kms:ListGrants",
+        "kms:ReEncrypt*",
     }
     (grant,) = [s for s in document["Statement"] if "kms:CreateGrant" in s["Action"]]
     assert grant["Action"] == ["kms:CreateGrant"]
@@ -128,6 +133,9 @@ def test_a_fix_needs_what_an_audit_needs_and_nothing_that_weakens_or_deletes(
         "Bool": {"kms:GrantIsForAWSResource": "true"},
         "StringLike": {"kms:ViaService": "dynamodb.*.amazonaws.com"},
     }
+    (use,) = [s for s in document["Statement"] if "kms:Decrypt" in s["Action"]]
+    assert use["Action"] == ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
+    assert use["Condition"] == {"StringLike": {"kms:ViaService": "dynamodb.*.amazonaws.com"}}
 
 
 def test_an_unknown_command_gets_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -215,7 +215,7 @@ def test_the_audit_finds_exactly_what_the_source_documents_and_fix_repairs_what_
     phantoms = [f for f in found["findings"] if f["rule"] == "HF609"]
     assert len(phantoms) == 3 * 2 * 2  # variables, functions, regions
 
-    done = holdfast(aws, checkout, "fix", "--apply")
+    done = holdfast(aws, checkout, "fix", "--apply", "--account", aws.account)
     assert done.returncode == 1, done.stderr  # what only a deploy brings is left, and that is no success
     left = [line for line in done.stderr.splitlines() if line.startswith("not ")]
     assert len(left) == 3

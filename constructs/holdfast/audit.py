@@ -157,6 +157,13 @@ def _homes(places: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[tu
         yield [a if isinstance(a.stacks, Unknown) else replace(a, stacks={}) for a in accounts], nowhere
 
 
+def nothing_declared(places: Sequence[Placed], accounts: Sequence[Account]) -> list[str]:
+    """The accounts whose tables could be listed and that have no stack and no store of ``places``."""
+    unread = {a.id for a in accounts if isinstance(a.tables, Unknown)}
+    with_some = {a.id for a in accounts if any(_has(a, p) for p in places)}
+    return [id_ for id_ in dict.fromkeys(a.id for a in accounts) if id_ not in with_some | unread]
+
+
 def _has(account: Account, placed: Placed) -> bool:
     """Whether an account has a stack, or anything that is declared in it."""
     if account.region != placed.region:

@@ -43,6 +43,7 @@ EXTRAS = {
 def main(argv: Sequence[str] | None = None, *, now: datetime | None = None) -> int:
     """One command; what it judges by time it judges at ``now``, which is what the clock says unless given."""
     from holdfast.assembly import InputError
+    from holdfast.text import printable
 
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None: closed by the caller
     if isinstance(sys.stdout, TextIOWrapper):
@@ -54,7 +55,7 @@ def main(argv: Sequence[str] | None = None, *, now: datetime | None = None) -> i
         sys.stdout.flush()
         return status
     except (DeclarationError, InputError) as error:
-        print(f"holdfast: {error}", file=sys.stderr)
+        print(f"holdfast: {printable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130  # whatever was being done can be done again
@@ -67,7 +68,8 @@ def main(argv: Sequence[str] | None = None, *, now: datetime | None = None) -> i
         _drop_output()
         return 141  # as the shell has it: nobody knows how it would have ended
     except OSError as error:
-        print(f"holdfast: {error.strerror or error}: {error.filename or 'the output'}", file=sys.stderr)
+        said = f"{error.strerror or error}: {error.filename or 'the output'}"
+        print(f"holdfast: {printable(said)}", file=sys.stderr)
         return 2
 
 
@@ -131,6 +133,11 @@ def _parser() -> argparse.ArgumentParser:
     fix.add_argument("--env", required=True, help="prod, test or all")
     fix.add_argument("--apply", action="store_true", help="make the calls; without it they are only shown")
     fix.add_argument("--only", metavar="RULES", help="only what these rules found, such as HF001,HF004")
+    fix.add_argument(
+        "--consumers-have-the-key",
+        action="store_true",
+        help="with --only HF007: I have seen to it that all who use the tables may use their new key",
+    )
     _account_options(fix)
     _local_option(fix)
     fix.set_defaults(run=_fix)
@@ -237,7 +244,9 @@ def _report_options(command: argparse.ArgumentParser) -> None:
 def _account_options(command: argparse.ArgumentParser) -> None:
     """Which accounts and regions a command looks at; holdfast.live.options.Options takes them."""
     command.add_argument("--profile", action="append", default=[], help="an AWS profile; again for another account")
-    command.add_argument("--account", action="append", default=[], metavar="ID", help="refuse any other account")
+    command.add_argument(
+        "--account", action="append", default=[], metavar="ID", help="this account and no other; `fix --apply` needs it"
+    )
     command.add_argument("--role-arn", metavar="ARN", help="a role to assume, from each profile")
     command.add_argument("--region", action="append", default=[], help="again for another region")
     command.add_argument("--endpoint-url", metavar="URL", help="an emulator instead of AWS")
@@ -293,7 +302,13 @@ def _audit(args: argparse.Namespace) -> int:
     from holdfast.rules.base import Severity
 
     estate, wanted, ignored = _estate(args), _wanted(args), _ids(args.ignore)
-    found, accounts, environments = _look(args, estate, lambda names: tuple(mentions(args.code, names)))
+    hint = "log in to the right one, or name it with --account if nothing is deployed there yet"
+    found, accounts, environments = _look(
+        args,
+        estate,
+        lambda names: tuple(mentions(args.code, names)),
+        if_empty=None if args.account or args.local else hint,
+    )
     findings = [f for f in found.findings if f.rule.id in wanted or (_unseen(f) and f.rule.id not in ignored)]
     for account in accounts:
         print(f"read account {account.id} in {account.region}", file=sys.stderr)
@@ -309,58 +324,34 @@ def _audit(args: argparse.Namespace) -> int:
 
 
 def _fix(args: argparse.Namespace) -> int:
-    from holdfast.assembly import InputError
-    from holdfast.fix import FIXABLE, plan
-    from holdfast.live.apply import apply
-    from holdfast.rules.base import Outcome
+    from holdfast import fix_command
+    from holdfast.fix import plan
 
     only = None if args.only is None else set(_ids(args.only))
-    if only is not None and not (only and only <= FIXABLE):
-        raise InputError(f"--only {args.only} is not what a call can repair: known are {', '.join(sorted(FIXABLE))}")
+    fix_command.check(args, only)
     estate = _estate(args)
     stacks = estate.stacks
-    found, accounts, environments = _look(args, estate, lambda _: ())
+    elsewhere = "log in to the right one; before its first deploy there is nothing to fix"
+    hint = "deploy there first, with `holdfast local up`" if args.local else elsewhere
+    found, accounts, environments = _look(args, estate, lambda _: (), if_empty=hint)
     planned = plan(found.findings, stacks, accounts, environments, only=only)
-    options = _options(args, environments, stacks)
-    profile = options.profiles[0] if len(options.profiles) == 1 else None
-    for change in planned.changes:
-        command = change.command(profile=profile, endpoint_url=options.endpoint_url)
-        _say(f"# {change.rule} {change.table} in account {change.account}: {change.says}\n{command}")
-    for left in planned.left:
-        print(f"not changed: {left.rule} {left.table}: {left.why}", file=sys.stderr)
-    missing = [f for f in found.findings if f.rule.id == "HF601" and f.outcome is Outcome.FAIL]
-    for finding in missing:
-        print(f"not there: {finding.table}: {finding.detail}", file=sys.stderr)
-    unknown = [f for f in found.findings if f.outcome is Outcome.UNKNOWN]
-    unread = sorted({f.table or f.where for f in unknown if f.rule.id in {"HF601", "HF614", *(only or FIXABLE)}})
-    for name in unread:
-        print(f"not changed: {name} could not be read whole; see `holdfast audit`", file=sys.stderr)
-    otherwise = 1 if planned.left or missing else 3 if unread else 0
-    count = f"{len(planned.changes)} call{'' if len(planned.changes) == 1 else 's'}"
-    if not planned.changes:
-        print("Nothing that could be read and that a call could turn on is off.", file=sys.stderr)
-        return otherwise
-    if not args.apply:
-        print(f"{count}; nothing was changed: --apply makes them", file=sys.stderr)
-        return 1
-    record = Path(".holdfast", f"fix-{args.at:%Y%m%dT%H%M%S%fZ}.json")
-    try:
-        wrong = apply(planned.changes, options, record, env=args.env, said=lambda line: print(line, file=sys.stderr))
-    except KeyboardInterrupt:
-        print(f"holdfast: stopped; recorded in {record}. Run it again for the rest", file=sys.stderr)
-        return 1
-    for line in wrong:
-        print(f"holdfast: {line}", file=sys.stderr)
-    print(f"{count}, {len(wrong)} failed; recorded in {record}", file=sys.stderr)
-    return 1 if wrong else otherwise
+    return fix_command.run(args, only, found, planned, _options(args, environments, stacks), _say)
 
 
 def _look(
-    args: argparse.Namespace, estate: Estate, code: Callable[[set[str]], tuple[Mention, ...]]
+    args: argparse.Namespace,
+    estate: Estate,
+    code: Callable[[set[str]], tuple[Mention, ...]],
+    *,
+    if_empty: str | None,
 ) -> tuple[Audit, list[Account], tuple[Environment, ...]]:
-    """Reads the accounts that were asked for and judges them. Nothing is changed."""
+    """Reads the accounts that were asked for and judges them. Nothing is changed.
+
+    ``if_empty`` is what to do about an account in which nothing that is declared exists; None: it is judged, too.
+    """
     from holdfast.age import declarations
-    from holdfast.audit import audit
+    from holdfast.assembly import InputError
+    from holdfast.audit import audit, nothing_declared
     from holdfast.catalog import environments_named, placements
     from holdfast.live.reader import read_all
     from holdfast.live.session import interruptible
@@ -376,6 +367,8 @@ def _look(
         accounts = read_all(options, now=args.at, names=declared, places=places, progress=_progress())
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
+    if if_empty and (strange := nothing_declared(places, accounts)):
+        raise InputError(f"nothing that is declared for {args.env} exists in account {strange[0]}: {if_empty}")
     found = audit(stacks, accounts, environments, now=args.at, declared=declarations(estate.folder), mentions=mentions)
     return found, accounts, environments
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.account import Account, StackLive, TableSeen
@@ -13,12 +13,14 @@ from holdfast.intrinsics import Unknown
 from holdfast.model import Durable, Encryption, Environment, Fact, Stack, Table
 from holdfast.observed import Source
 from holdfast.policy import RECOVERY_DAYS
-from holdfast.rules.base import Finding, Outcome
+from holdfast.rules.base import Finding, Outcome, Severity
 
 DEPLOY = "`holdfast audit` says what it takes"
 # What a call can repair on a live table.
 FIXABLE = frozenset({"HF001", "HF004", "HF005", "HF006", "HF007", "HF010"})
+REKEYING = "HF007"
 REPAIRABLE = frozenset({"ACTIVE", "UPDATING"})
+ORDER = {severity: n for n, severity in enumerate(Severity)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,12 @@ class Change:
     operation: str
     parameters: Mapping[str, Any]
     before: Mapping[str, Any]
+
+    @property
+    def key(self) -> str | None:
+        """The alias of the key that the table is to get, where the call changes its key."""
+        alias = self.parameters.get("SSESpecification", {}).get("KMSMasterKeyId")
+        return None if alias is None else str(alias)
 
     def command(self, *, profile: str | None = None, endpoint_url: str | None = None) -> str:
         """The call as a line for the AWS CLI, to the account and the endpoint that were looked at."""
@@ -54,8 +62,11 @@ class Left:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
+    """Calls, worst first; those that change a key apart, because they cut off whoever may not use the new one."""
+
     changes: list[Change]
     left: list[Left]
+    keys: list[Change] = field(default_factory=list)
 
 
 def plan(
@@ -74,7 +85,7 @@ def plan(
     live_by_arn = {t.arn: (a, t) for a in accounts if not isinstance(a.tables, Unknown) for t in a.tables.values()}
     changes: dict[tuple[str, str, str], Change] = {}
     left: list[Left] = []
-    for f in findings:
+    for f in sorted(findings, key=lambda f: ORDER[f.rule.severity]):
         if (
             f.outcome is not Outcome.FAIL
             or f.source is not Source.LIVE
@@ -91,7 +102,8 @@ def plan(
             left.append(step)
         else:  # recovery that is off and too short a period are one call
             changes.setdefault((step.arn, step.operation, ",".join(step.parameters)), step)
-    return Plan(changes=list(changes.values()), left=left)
+    every = list(changes.values())
+    return Plan(changes=[c for c in every if not c.key], left=left, keys=[c for c in every if c.key])
 
 
 def _step(f: Finding, placed: Placed, table: Table, account: Account, live: TableSeen, *, named: bool) -> Change | Left:

@@ -13,7 +13,7 @@ from holdfast.assembly import InputError
 from holdfast.files import private_folder, write_private
 from holdfast.fix import Change
 from holdfast.iam import Call
-from holdfast.live import calls
+from holdfast.live import calls, consumers
 from holdfast.live.failure import CallError, Kind
 from holdfast.live.options import Options
 from holdfast.live.session import Api, apis
@@ -47,6 +47,16 @@ GRANT = Call(
         "StringLike": {"kms:ViaService": "dynamodb.*.amazonaws.com"},
     },
 )
+# And it uses the key as whoever makes the change.
+KEY_USE = Call(
+    service="kms",
+    operation="GenerateDataKey",
+    action="kms:GenerateDataKey*",
+    also=("kms:Decrypt", "kms:Encrypt", "kms:ReEncrypt*"),
+    reads="the key of the stack",
+    resource=calls.KEY,
+    condition={"StringLike": {"kms:ViaService": "dynamodb.*.amazonaws.com"}},
+)
 READ_BACK = (
     calls.IDENTITY,
     calls.DESCRIBE_TABLE,
@@ -55,7 +65,7 @@ READ_BACK = (
     calls.TABLE_TAGS,
     calls.DESCRIBE_KEY,
 )
-FIX: tuple[Call, ...] = (*CHANGES.values(), *READ_BACK, GRANT)
+FIX: tuple[Call, ...] = (*CHANGES.values(), *READ_BACK, *consumers.READ, GRANT, KEY_USE)
 PASSING = frozenset({Kind.THROTTLED, Kind.TRANSIENT, Kind.UNREACHABLE})  # a later look may succeed
 
 
@@ -69,16 +79,16 @@ def apply(
     patience: float = PATIENCE,
 ) -> list[str]:
     """Makes ``changes`` in turn and keeps ``record`` true at every moment; what went wrong, in words."""
-    doors = _doors(changes, options)
+    ways = doors(changes, options)
     rows = [_row(c) for c in changes]
-    who = {account: api.arn for (account, _), api in doors.items()}
+    who = {account: api.arn for (account, _), api in ways.items()}
     document = {"version": 1, "command": "fix", "env": env, "who": who, "changes": rows}
     wrong: list[str] = []
     _save(record, document)
     for account, arn in who.items():
         said(f"changing account {account} as {arn or 'nobody known'}")
     for number, (change, row) in enumerate(zip(changes, rows, strict=True), start=1):
-        api = doors[change.account, change.region]
+        api = ways[change.account, change.region]
         row |= {"outcome": "started", "at": _now()}
         _save(record, document)
         lost = False
@@ -97,7 +107,7 @@ def apply(
     return wrong
 
 
-def _doors(changes: Iterable[Change], options: Options) -> dict[tuple[str, str], Api]:
+def doors(changes: Iterable[Change], options: Options) -> dict[tuple[str, str], Api]:
     """The way into each account and region that is to be changed, and into no other."""
     wanted = {(c.account, c.region) for c in changes}
     found = {}

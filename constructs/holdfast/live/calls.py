@@ -47,6 +47,7 @@ TAGS = Call(
 DESCRIBE_KEY = _kms("DescribeKey", "the key", "KeyMetadata")
 KEY_ROTATION = _kms("GetKeyRotationStatus", "rotation of the key", "KeyRotationEnabled")
 KEY_POLICY = _kms("GetKeyPolicy", "the key policy", "Policy")
+GRANTS = replace(_kms("ListGrants", "grants of the key", "Grants"), page=("Marker", "NextMarker"))
 STACKS = listing("cloudformation", "DescribeStacks", "the list of stacks", "Stacks", NEXT)
 DELETED_STACKS = listing("cloudformation", "ListStacks", "the list of deleted stacks", "StackSummaries", NEXT)
 TEMPLATE = Call(
