@@ -32,8 +32,9 @@ def test_the_picture_shows_the_incident_its_age_and_its_end() -> None:
     text = " ".join(" ".join(shown).split())
     assert "intended, never deployed; 52 days since commit" in text
     assert "78 days since the stack's last update" in text
-    assert "3 with a gap" in text  # a key is never changed without being asked for
-    assert "critical," not in text.rpartition("3 with a gap")[2]
+    assert "--only HF007 --consumers-have-the-key --apply" in text  # a key is never changed without being asked for
+    assert "0 with a gap" in text
+    assert "critical," not in text.rpartition("0 with a gap")[2]
     assert shown[-2:] == ["$ echo $?", "0"]
 
 
