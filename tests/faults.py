@@ -71,7 +71,9 @@ def proxy(target: str, fault: Fault) -> Iterator[str]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             name = operation(f"{self.requestline}\r\n{self.headers}", body)
-            reply = fault(Asked(name, body, "X-Amz-Target" in self.headers), lambda: self._forward(body))
+            form = "x-www-form-urlencoded" in self.headers.get("Content-Type", "")
+            s3 = "/s3/aws4_request" in self.headers.get("Authorization", "")
+            reply = fault(Asked(name, body, not form and not s3), lambda: self._forward(body))
             if reply is DOWN:
                 server.shutdown()
                 server.server_close()
