@@ -179,7 +179,7 @@ def _missing(key: NewKey, tables: Mapping[str, str], around: Surroundings, arn: 
 def _reaches(principal: Principal, actions: Iterable[str], table: str) -> bool:
     """Whether a statement allows one of these on a table, its indexes or its stream, under whatever condition."""
     return any(
-        statement.get("Effect") == "Allow"
+        _is(statement, "Allow")
         and _named(statement, "Resource", table)
         and any(_named(statement, "Action", f"dynamodb:{action}") for action in actions)
         for statement in principal.statements

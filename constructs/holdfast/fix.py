@@ -13,14 +13,13 @@ from holdfast.intrinsics import Unknown
 from holdfast.model import Durable, Encryption, Environment, Fact, Stack, Table
 from holdfast.observed import Source
 from holdfast.policy import RECOVERY_DAYS
-from holdfast.rules.base import Finding, Outcome, Severity
+from holdfast.rules.base import ORDER, Finding, Outcome
 
-DEPLOY = "`holdfast audit` says what it takes"
+SEE_AUDIT = "`holdfast audit` says what it takes"
 # What a call can repair on a live table.
 FIXABLE = frozenset({"HF001", "HF004", "HF005", "HF006", "HF007", "HF010"})
 REKEYING = "HF007"
 REPAIRABLE = frozenset({"ACTIVE", "UPDATING"})
-ORDER = {severity: n for n, severity in enumerate(Severity)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +164,7 @@ def _step(f: Finding, placed: Placed, table: Table, account: Account, live: Tabl
                 return leave(f"{f.detail}: a customer's key is never replaced automatically; decide which is right")
             alias = f"alias/holdfast/{placed.id}"
             if alias not in _aliases(account, placed):
-                return leave(f"the key {alias} is not deployed: {DEPLOY}")
+                return leave(f"the key {alias} is not deployed: {SEE_AUDIT}")
             wanted = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": alias}
             before = {"encryption": seen.encryption.value}
             return change(f"encryption with {alias}", "UpdateTable", before, SSESpecification=wanted)
@@ -175,7 +174,7 @@ def _step(f: Finding, placed: Placed, table: Table, account: Account, live: Tabl
             tags = [{"Key": k, "Value": v} for k, v in missing.items()]
             return change(f"tags {', '.join(missing)}", "TagResource", dict.fromkeys(missing), Tags=tags)
         case _:
-            return leave(f"{f.detail}: {DEPLOY}")
+            return leave(f"{f.detail}: {SEE_AUDIT}")
 
 
 def _aliases(account: Account, placed: Placed) -> set[str]:

@@ -17,7 +17,7 @@ from holdfast.live import consumers
 from holdfast.live.apply import apply, doors
 from holdfast.live.options import Options
 from holdfast.rules.base import Outcome
-from holdfast.text import printable
+from holdfast.text import counted, printable
 
 Say = Callable[[str], None]
 
@@ -53,17 +53,14 @@ def run(
         if not held:
             _tell("Nothing that could be read and that a call could turn on is off.")
         return otherwise
-    count = _count(changes, "call")
+    count = counted(len(changes), "call")
     if not args.apply:
-        where = "" if args.local or args.account else " --account " + " --account ".join(_accounts(changes))
+        accounts = () if args.local or args.account else dict.fromkeys(c.account for c in changes)
+        where = "".join(f" --account {id_}" for id_ in accounts)
         _tell(f"{count}; nothing was changed: --apply{where} makes them")
         return 1
     record = Path(".holdfast", f"fix-{args.at:%Y%m%dT%H%M%S%fZ}.json")
     return _apply(changes, options, record, args.env, count) or otherwise
-
-
-def _accounts(changes: Sequence[Change]) -> list[str]:
-    return list(dict.fromkeys(c.account for c in changes))
 
 
 def _show(changes: Sequence[Change], options: Options, say: Say) -> None:
@@ -105,13 +102,11 @@ def _apply(changes: Sequence[Change], options: Options, record: Path, env: str, 
 
 def _held(held: Sequence[Change], env: str, *, named: bool) -> str:
     """Why calls that change a key are not made, and what has to come first."""
+    count = counted(len(held), "key change")
     if named:
-        return (
-            f"{_count(held, 'key change')} held back: see that all who use the tables may use the key, "
-            "then add --consumers-have-the-key"
-        )
+        return f"{count} held back: see that all who use the tables may use the key, then add --consumers-have-the-key"
     return (
-        f"left out: {_count(held, 'key change')} ({REKEYING}), which would cut off whoever may not use the new key: "
+        f"left out: {count} ({REKEYING}), which would cut off whoever may not use the new key: "
         f"`holdfast fix --env {env} --only {REKEYING}` says who that is"
     )
 
@@ -150,10 +145,6 @@ def _lines(key: NewKey, tables: Collection[str], around: Surroundings, found: Se
     yield f"never read: {NEVER_READ}"
     if leaves_it_to_iam(key, next(iter(tables))) is False:
         yield f"no policy helps before the key's own policy lets {key.root} use it through DynamoDB"
-
-
-def _count(items: Sequence[Change], what: str) -> str:
-    return f"{len(items)} {what}{'' if len(items) == 1 else 's'}"
 
 
 def _tell(line: str) -> None:

@@ -18,6 +18,10 @@ def printable(text: str) -> str:
     return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def columns(rows: Sequence[Sequence[str]]) -> str:
     """Rows under a header, aligned: numbers to the right, everything else to the left."""
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]

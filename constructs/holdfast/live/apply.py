@@ -35,6 +35,7 @@ CHANGES = {
         _write("TagResource", "changed tags"),
     )
 }
+VIA_DYNAMODB = {"StringLike": {"kms:ViaService": "dynamodb.*.amazonaws.com"}}
 # DynamoDB itself asks KMS on behalf of whoever changes the key of a table, and only so is it allowed.
 GRANT = Call(
     service="kms",
@@ -42,10 +43,7 @@ GRANT = Call(
     action="kms:CreateGrant",
     reads="the key of the stack",
     resource=calls.KEY,
-    condition={
-        "Bool": {"kms:GrantIsForAWSResource": "true"},
-        "StringLike": {"kms:ViaService": "dynamodb.*.amazonaws.com"},
-    },
+    condition={"Bool": {"kms:GrantIsForAWSResource": "true"}} | VIA_DYNAMODB,
 )
 # And it uses the key as whoever makes the change.
 KEY_USE = Call(
@@ -55,7 +53,7 @@ KEY_USE = Call(
     also=("kms:Decrypt", "kms:Encrypt", "kms:ReEncrypt*"),
     reads="the key of the stack",
     resource=calls.KEY,
-    condition={"StringLike": {"kms:ViaService": "dynamodb.*.amazonaws.com"}},
+    condition=VIA_DYNAMODB,
 )
 READ_BACK = (
     calls.IDENTITY,

@@ -111,9 +111,8 @@ def _shared(api: Api, name: str, arn: str) -> list[Use] | Unknown:
         return Unknown("it cannot be understood")
     allowed = {who: None for s in statements(policy) if s.get("Effect") == "Allow" for who in principals_of(s)}
     account = arn.split(":")[4]
-    others = [
-        who for who in allowed if who != account and not who.endswith(f":{account}:root")
-    ]  # IAM decides for those
+    # For the account as a whole its IAM decides, which is read apart.
+    others = [who for who in allowed if who != account and not who.endswith(f":{account}:root")]
     return [Use(table=name, arn=who, how="the table's resource policy") for who in others]
 
 

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from holdfast.account import Mention
+from holdfast.consumers import statements
 
 ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:([a-z0-9*?-]*):([0-9*?]*):table/([A-Za-z0-9_.*?-]{1,255})(?=/|$)")
 NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
@@ -73,9 +74,8 @@ def _documents(page: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _tables(document: Any, names: Collection[str], region: str, account: str) -> Iterator[str]:
-    statements = document.get("Statement", []) if isinstance(document, Mapping) else []
-    for statement in statements if isinstance(statements, list) else [statements]:
-        resources = statement.get("Resource", []) if isinstance(statement, Mapping) else []
+    for statement in statements(document):
+        resources = statement.get("Resource", [])
         for resource in resources if isinstance(resources, list) else [resources]:
             found = ARN.match(str(resource))
             if found and fnmatchcase(region, found[1]) and fnmatchcase(account, found[2]):

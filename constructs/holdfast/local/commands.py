@@ -16,7 +16,7 @@ from holdfast.local import deploy, process
 from holdfast.local.client import Client, assembly
 from holdfast.local.gate import FILE
 from holdfast.model import Environment, Stack
-from holdfast.text import printable
+from holdfast.text import counted, printable
 
 HELD = "kept in .holdfast/local"
 
@@ -110,7 +110,7 @@ def show_stacks(emulator: process.Running) -> None:
     found = process.contents(emulator)
     tables = Counter(table["region"] for table in found["tables"])
     for region, names in sorted(_by_region(found["stacks"]).items()):
-        print(f"\n{region}: {plural(len(names), 'stack')}, {plural(tables[region], 'table')}")
+        print(f"\n{region}: {counted(len(names), 'stack')}, {counted(tables[region], 'table')}")
         for name, state in sorted(names):
             print(f"  {printable(name)}{'' if state.endswith('E_COMPLETE') else f'  {state}'}")
     print()
@@ -134,10 +134,6 @@ def show_settings(emulator: process.Running) -> None:
     settings["AWS_SESSION_TOKEN"] = f'"$(cat {secret})"'  # the secret itself stays out of terminals and logs
     for name, value in settings.items():
         print(f"  export {name}={value}")
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def say(text: str) -> None:

@@ -24,7 +24,7 @@ from holdfast.postgres import archive, drift, migrations, retention
 from holdfast.postgres.catalog import Difference
 from holdfast.postgres.connection import Connection, clear_errors, connect, refuse_secrets, with_tls
 from holdfast.postgres.server import Server, candidates, kept, temporary
-from holdfast.text import printable
+from holdfast.text import counted, printable
 
 SCHEMAS = Path("schemas")
 KEPT = Path(".holdfast", "postgres")
@@ -217,8 +217,8 @@ def _restore_check(args: argparse.Namespace) -> int:
         if c.manifest:
             chunks = c.manifest.chunks
             size = sum(chunk.bytes for chunk in chunks)
-            rows = retention.counted(c.manifest.rows, "row")
-            _say(f"ok {c.name}: {rows}, {retention.counted(len(chunks), 'chunk')}, {size:,} bytes")
+            rows = counted(c.manifest.rows, "row")
+            _say(f"ok {c.name}: {rows}, {counted(len(chunks), 'chunk')}, {size:,} bytes")
         else:
             _say(f"fail {c.wrong}" if c.wrong else f"unknown {c.unread}")
     return 1 if any(c.wrong for c in checked) else 3 if any(c.unread for c in checked) else 0

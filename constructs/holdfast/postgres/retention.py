@@ -39,6 +39,7 @@ from holdfast.postgres.archive import (
     verified,
 )
 from holdfast.postgres.connection import Connection
+from holdfast.text import counted
 
 POLICY = "ops.partition_policy"
 LOCK = 4_704_686_467_001  # of pg_try_advisory_lock: one run at a time in a database
@@ -128,10 +129,6 @@ class _Cold:
     @property
     def home(self) -> str:
         return f"{self.parent}/{self.partition}/part-{self.part:03d}"
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def server_time(db: Connection, clock: datetime) -> datetime:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from holdfast.audit import Audit
 from holdfast.report import document, html, junit, sarif, text
-from holdfast.rules.base import Finding, Outcome, Severity
+from holdfast.rules.base import ORDER, Finding, Outcome, Severity
 
 FORMATS = ("text", "json", "sarif", "junit", "html")
 SHOWN = frozenset({Outcome.FAIL, Outcome.UNKNOWN})
@@ -41,5 +41,5 @@ def render(
 
 def exit_code(findings: Sequence[Finding], fail_on: Severity = Severity.INFO) -> int:
     """1 for a failure that is at least as severe as ``fail_on``, else 3 for anything that could not be read."""
-    failed = [f for f in findings if f.outcome is Outcome.FAIL and text.ORDER[f.rule.severity] <= text.ORDER[fail_on]]
+    failed = [f for f in findings if f.outcome is Outcome.FAIL and ORDER[f.rule.severity] <= ORDER[fail_on]]
     return 1 if failed else 3 if any(f.outcome is Outcome.UNKNOWN for f in findings) else 0

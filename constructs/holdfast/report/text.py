@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from holdfast.audit import Row
 from holdfast.model import Guard
-from holdfast.rules.base import Finding, Outcome, Severity
+from holdfast.rules.base import ORDER, Finding, Outcome, Severity
 from holdfast.text import columns, printable
 
-ORDER = {severity: n for n, severity in enumerate(Severity)}
 WORDS = {Outcome.FAIL: "FAIL", Outcome.UNKNOWN: "????", Outcome.PASS: "ok", Outcome.EXEMPT: "--"}
 GUARDS = {
     Guard.DELETION_PROTECTION: "deletion protection",

@@ -29,6 +29,9 @@ class Severity(Enum):
     INFO = "info"
 
 
+ORDER = {severity: n for n, severity in enumerate(Severity)}  # the worst first
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     outcome: Outcome
