@@ -1,6 +1,6 @@
 """LegacyTablesStack-prod: four tables made by hand before any stack. Source: callytics-dynamodb.md.
 
-Nothing may create them anew: bringing them into this stack needs an import together with its key.
+Nothing may create them anew: bringing them into this stack needs an import together with their key.
 """
 
 from datetime import date

@@ -22,7 +22,7 @@ from live_account import clean
 from mutants import MUTATIONS, mutants, tables
 
 from holdfast import Environment, placements
-from holdfast.advice import IMPORT, logical_id
+from holdfast.advice import logical_id
 from holdfast.assembly import InputError
 from holdfast.audit import Audit, audit
 from holdfast.audit_stores import PROTECT
@@ -37,6 +37,7 @@ from holdfast.local.client import Client
 from holdfast.report import FORMATS, render
 from holdfast.rules import RULES
 from holdfast.rules.base import Finding, Outcome
+from holdfast.rules.live import IMPORT
 from stacks import CATALOG
 
 PLACES = {p.id: p for p in placements(CATALOG)}

@@ -22,7 +22,8 @@ from holdfast import Assumed, Data, Environment, Fact, Guard, Placed, Waiver, ca
 from holdfast.account import Account, IndexUse, Mention, StackLive, TableSeen, Unreadable
 from holdfast.age import Declaration, declarations
 from holdfast.assembly import InputError
-from holdfast.audit import NOT_APPLIED, Audit, audit
+from holdfast.audit import Audit, audit
+from holdfast.audit_stores import NOT_APPLIED
 from holdfast.code import mentions
 from holdfast.gap import Commit, Gap
 from holdfast.intrinsics import Unknown

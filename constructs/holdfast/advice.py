@@ -11,10 +11,9 @@ from holdfast.catalog import Placed
 from holdfast.intrinsics import Unknown
 from holdfast.model import Index, Table
 from holdfast.observed import GLOBAL_TABLE, Observed
+from holdfast.rules.live import IMPORT
 from holdfast.template import StackSeen, observe
 
-IMPORT = "bringing it under code needs an import together with its key"
-UNCHANGED = "a deploy alone does not change it: the template says so already"
 LONGEST = 240  # what CDK leaves of a path before its hash
 
 
@@ -57,12 +56,16 @@ def way(
         if there is None or isinstance(own, Unknown):
             continue
         if where := _elsewhere(table, seen, placed.name, elsewhere.get(name)):
-            taken[name] = f"a deploy would try to create {name}, which exists {where}, and fail"
+            taken[name] = _would_fail(name, where)
         elif seen and (why := next(_refused(table, seen, there.observed), "")):
             refused[name] = f"{why} (table {name})"
     if own is None:
-        taken |= {name: f"a deploy would try to create {name}, which exists in no stack, and fail" for name in stores}
+        taken |= {name: _would_fail(name, "in no stack") for name in stores}
     return Way(placed=placed, taken=taken, refused=refused, elsewhere=elsewhere)
+
+
+def _would_fail(name: str, where: str) -> str:
+    return f"a deploy would try to create {name}, which exists {where}, and fail"
 
 
 def logical_id(table: Table) -> str:

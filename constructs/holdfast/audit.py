@@ -10,6 +10,7 @@ from functools import cached_property
 from holdfast import advice, audit_stores
 from holdfast.account import Account, Mention, StackLive, StoreSeen, TableSeen, stack_of
 from holdfast.age import Declaration
+from holdfast.audit_stores import NEVER_DEPLOYED, NOT_APPLIED
 from holdfast.catalog import Placed, placements
 from holdfast.days import day, days
 from holdfast.gap import Gap
@@ -42,8 +43,6 @@ FACTS = {
     **dict.fromkeys(("HF103", "HF104", "HF105", "HF106"), ("indexes",)),
     "HF108": ("stream",),
 }
-NEVER_DEPLOYED = "intended, never deployed"
-NOT_APPLIED = audit_stores.NOT_APPLIED
 UNSEEN = "-"  # no API shows it
 
 
@@ -319,9 +318,7 @@ def _stack(placed: Placed, accounts: Sequence[Account], way: advice.Way) -> Find
     else:
         verdict = fail("intended, never deployed: there is no such stack")
     found = finding(live.UNDEPLOYED, verdict, placed, None, f"{placed.region}/{placed.name}", Source.DEPLOYED)
-    if stack is not None or verdict.outcome is not Outcome.FAIL:
-        return found
-    return replace(found, fix=f"{_first(way.against('') or f'{way.command} makes it')}. {live.NOT_YET}")
+    return _advised(found, _made(way, "")) if stack is None else found
 
 
 def _dated(
@@ -463,20 +460,18 @@ def _merged(s: _Seen, rule: Rule, now: datetime, declared: Mapping[str, Declarat
         commit=at.set_by(*FACTS.get(rule.id, ("name",))) if at else None,
         updated=s.updated,
     )
-    return replace(found, gap=gap, fix=_cure(s, rule, found.fix, gap))
+    return replace(found, gap=gap, fix=_remediation(s, rule, found.fix, says))
 
 
-def _cure(s: _Seen, rule: Rule, fix: str, gap: Gap) -> str:
+def _remediation(s: _Seen, rule: Rule, fix: str, says: str) -> str:
     """What to do about a gap: the call that closes it now, and whether a deploy keeps it closed."""
     call, against = _call(s, rule, fix), s.way.against(s.name)
-    if s.name in s.way.taken:
+    if s.name in s.way.taken or (against and says == NEVER_DEPLOYED):
         return _first("; ".join(filter(None, (call, against))))
-    if gap.says == NOT_APPLIED:
-        return _first(call) or f"{fix} {_first(advice.UNCHANGED)}."
-    if gap.says != NEVER_DEPLOYED:
+    if says == NOT_APPLIED:
+        return _first(call) or f"{fix} A deploy alone does not change it: the template says so already."
+    if says != NEVER_DEPLOYED:
         return _first(call) or fix
-    if against:
-        return _first("; ".join(filter(None, (call, against))))
     if rule.id == "HF007" and call.startswith("holdfast"):
         return f"{s.way.command} moves it to the stack's key; whoever uses it needs kms:Decrypt on that key first"
     then = f"then {s.way.command}, so that the template says so, too"
@@ -506,7 +501,12 @@ def _restore(s: _Seen) -> str:
         return live.ABSENT.fix.format(table=s.name)
     if s.deployed is not None:
         return live.RESTORE.format(table=s.name)
-    return f"{_first(s.way.against(s.name) or f'{s.way.command} makes it')}. {live.NOT_YET}"
+    return _made(s.way, s.name)
+
+
+def _made(way: advice.Way, table: str) -> str:
+    """How a stack that never was comes about, and its table."""
+    return f"{_first(way.against(table) or f'{way.command} makes it')}. {live.NOT_YET}"
 
 
 def _advised(found: Finding, fix: str) -> Finding:

@@ -13,6 +13,7 @@ from holdfast.observed import Observed
 from holdfast.rules.base import EXEMPT, PASS, Outcome, Rule, Severity, Verdict, fail, unknown
 
 WINDOW_DAYS = 30  # over which reads of an index are counted
+IMPORT = "bringing it under code needs an import together with its key"
 # What the audit says instead of a rule's own words, where it knows more.
 NOT_YET = "If the stack is not meant to run here yet, say undeployed=(…) in its declaration"
 RESTORE = (
@@ -36,7 +37,7 @@ ORPHAN = Rule(
     why="A table that nobody declares has no owner, no data class and no required protection. Most of them outlived a stack "
     "that was deleted, and hold data that somebody may miss.",
     fix="Declare {table} in stacks/, or archive it and then delete it. A declaration alone does not take it in: a deploy would try "
-    "to create it, which exists, and fail; bringing it under code needs an import together with its key.",
+    f"to create it, which exists, and fail; {IMPORT}.",
     severity=Severity.HIGH,
 )
 UNCODED = Rule(
@@ -52,8 +53,7 @@ STACKLESS = Rule(
     title="Declared tables live in their stack",
     why="A table outside its stack gets none of what a deploy brings: no alarms, no tags, no corrected settings. A deploy of "
     "the stack would try to make the table anew and fail, because the name is taken.",
-    fix="A deploy of {stack} would try to create {table}, which exists, and fail; bringing it under code needs an import together "
-    "with its key.",
+    fix="A deploy of {stack} would try to create {table}, which exists, and fail; " + IMPORT + ".",
     severity=Severity.MEDIUM,
 )
 RETIRING = Rule(
@@ -149,8 +149,7 @@ UNDEPLOYED = Rule(
     id="HF616",
     title="Declared stacks are deployed",
     why="A stack that was declared and never deployed protects nothing, however right its template is.",
-    fix="A deploy makes {stack}, unless something stands against that; the finding says which. If it is not meant to run here "
-    "yet, say undeployed=(…) in its declaration.",
+    fix="A deploy makes {stack}, unless something stands against that; the finding says which. " + NOT_YET + ".",
     severity=Severity.HIGH,
 )
 STRANGER = Rule(
