@@ -227,7 +227,8 @@ def _estate_option(*commands: argparse.ArgumentParser) -> None:
         command.add_argument(
             "--estate",
             metavar="MODULE:NAME",
-            help="the declared stacks, such as stacks:CATALOG (default: [tool.holdfast] of the project file)",
+            help="the declared stacks, such as stacks:CATALOG "
+            "(default: HOLDFAST_ESTATE, else [tool.holdfast] of the project file)",
         )
 
 

@@ -34,13 +34,13 @@ class Estate:
     folder: Path
 
 
-def find(asked: str | None = None, start: Path | None = None) -> Estate:
+def find(asked: str | None = None) -> Estate:
     """The estate that ``asked`` names (module:NAME), or HOLDFAST_ESTATE, or the nearest project file upwards."""
-    start = (start or Path.cwd()).resolve()
+    upwards = tuple(_upwards(Path.cwd().resolve()))
     for said_by, named in (("--estate", asked), ("HOLDFAST_ESTATE", os.environ.get("HOLDFAST_ESTATE"))):
         if named:
-            return _load(named, said_by, tuple(_upwards(start)))
-    for folder in _upwards(start):
+            return _load(named, said_by, upwards)
+    for folder in upwards:
         for file in (folder / "holdfast.toml", folder / "pyproject.toml"):
             if (named := _setting(file)) is not None:
                 return _load(named, str(file), (folder,))
@@ -83,7 +83,8 @@ def _load(named: str, said_by: str, folders: tuple[Path, ...]) -> Estate:
     path = next((p for folder in folders if (p := _file(folder, module))), None)
     if path is None:
         inside = module.replace(".", "/")
-        raise InputError(f"{said_by}: there is no {inside}.py or {inside}/__init__.py in {folders[0]} or above it")
+        where = f"{folders[0]}{' or above it' if len(folders) > 1 else ''}"
+        raise InputError(f"{said_by}: there is no {inside}.py or {inside}/__init__.py in {where}")
     found = getattr(_imported(module, path), name, None)
     if not isinstance(found, tuple) or not all(isinstance(stack, Stack) for stack in found):
         what = "is missing" if found is None else f"is a {type(found).__name__}"

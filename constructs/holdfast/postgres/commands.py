@@ -44,10 +44,7 @@ def run(args: argparse.Namespace, *, clock: Callable[[], datetime] = _clock) -> 
         "restore-check": _restore_check,
         "psql": _psql,
     }
-    try:
-        return steps[args.step](args)
-    except InputError as error:
-        raise InputError(printable(str(error))) from None
+    return steps[args.step](args)
 
 
 def _say(line: str, file: TextIO | None = None) -> None:
