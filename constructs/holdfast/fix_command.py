@@ -14,7 +14,7 @@ from holdfast.consumers import NEVER_READ, Lack, NewKey, Surroundings, lacking, 
 from holdfast.fix import FIXABLE, REKEYING, Change, Plan
 from holdfast.intrinsics import Unknown
 from holdfast.live import consumers
-from holdfast.live.apply import apply, doors
+from holdfast.live.apply import apis_for, apply
 from holdfast.live.options import Options
 from holdfast.rules.base import Outcome
 from holdfast.text import counted, printable
@@ -113,7 +113,7 @@ def _held(held: Sequence[Change], env: str, *, named: bool) -> str:
 
 def _consumers(held: Sequence[Change], options: Options, say: Say | None) -> None:
     """Names, for each key, those who use its tables and may not use it; ``say`` gets the policy that they need."""
-    for (account, _), api in doors(held, options).items():
+    for (account, _), api in apis_for(held, options).items():
         here = [c for c in held if (c.account, c.region) == (account, api.region)]
         around = consumers.surroundings(api, {c.table: c.arn for c in here})
         for alias in dict.fromkeys(str(c.key) for c in here):

@@ -77,16 +77,16 @@ def apply(
     patience: float = PATIENCE,
 ) -> list[str]:
     """Makes ``changes`` in turn and keeps ``record`` true at every moment; what went wrong, in words."""
-    ways = doors(changes, options)
+    reached = apis_for(changes, options)
     rows = [_row(c) for c in changes]
-    who = {account: api.arn for (account, _), api in ways.items()}
+    who = {account: api.arn for (account, _), api in reached.items()}
     document = {"version": 1, "command": "fix", "env": env, "who": who, "changes": rows}
     wrong: list[str] = []
     _save(record, document)
     for account, arn in who.items():
         said(f"changing account {account} as {arn or 'nobody known'}")
     for number, (change, row) in enumerate(zip(changes, rows, strict=True), start=1):
-        api = ways[change.account, change.region]
+        api = reached[change.account, change.region]
         row |= {"outcome": "started", "at": _now()}
         _save(record, document)
         lost = False
@@ -105,8 +105,8 @@ def apply(
     return wrong
 
 
-def doors(changes: Iterable[Change], options: Options) -> dict[tuple[str, str], Api]:
-    """The way into each account and region that is to be changed, and into no other."""
+def apis_for(changes: Iterable[Change], options: Options) -> dict[tuple[str, str], Api]:
+    """Those of each account and region that is to be changed, and of no other."""
     wanted = {(c.account, c.region) for c in changes}
     found = {}
     for api in apis(options, FIX):

@@ -22,7 +22,7 @@ from typing import Any
 
 from holdfast.assembly import InputError
 from holdfast.files import private_folder, write_private
-from holdfast.local.gate import FILE, Asgi, Secret, guarded, sent_tokens
+from holdfast.local.gate import FILE, Asgi, Secret, gated, sent_tokens
 
 HOST = "127.0.0.1"
 ACCOUNT = "000000000000"
@@ -161,7 +161,7 @@ async def _serve(app: Asgi, listener: int, port: int, ready: Path, secret: Secre
         else:
             await app(scope, receive, sent if scope["type"] == "lifespan" else send)
 
-    await importlib.import_module("hypercorn.asyncio").serve(guarded(told_when_ready, secret, port), config)
+    await importlib.import_module("hypercorn.asyncio").serve(gated(told_when_ready, secret, port), config)
 
 
 def _with_own_addresses(app: Asgi) -> Asgi:

@@ -48,7 +48,7 @@ def _same(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode(), other.encode())
 
 
-def guarded(app: Asgi, secret: Secret, port: int) -> Asgi:
+def gated(app: Asgi, secret: Secret, port: int) -> Asgi:
     """Nothing reaches ``app`` without the secret."""
 
     async def gate(scope: Any, receive: Any, send: Any) -> None:
