@@ -50,6 +50,13 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
 
 
+def log_in(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+    """The environment's credentials are those of this account, and nothing else of AWS is set."""
+    clean(monkeypatch)
+    for name, value in aws.credentials.items():
+        monkeypatch.setenv(name, value)
+
+
 def furnish(aws: Aws) -> str:
     """Makes one of everything, and gives the ARN of the customer's key."""
     kms, dynamodb = aws.client("kms"), aws.client("dynamodb")

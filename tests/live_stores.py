@@ -11,7 +11,7 @@ import pytest
 from accounts import NOW
 from conftest import Json
 from emulator import Aws, fresh_account
-from live_account import REGION, clean
+from live_account import REGION, log_in
 from meeting_synth import STACKS, synthesized
 
 from holdfast import Environment, Placed
@@ -83,9 +83,7 @@ def deployed(number: int = 0, **options: str) -> Aws:
 
 def open_door(aws: Aws) -> Api:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        clean(monkeypatch)
-        for name, value in aws.credentials.items():
-            monkeypatch.setenv(name, value)
+        log_in(monkeypatch, aws)
         (api,) = apis(Options(regions=(REGION,), endpoint_url=aws.endpoint), AUDIT)
         api.identity()  # the session takes its credentials from the environment when it is first used
         return api

@@ -11,14 +11,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 import yaml
 from accounts import template
 from botocore import xform_name
 from conftest import MOMENTS, ROOT, Json
 from emulator import Aws, fresh_account
-from live_account import clean
+from live_account import log_in
 from mutants import MUTATIONS, mutants, tables
 
 from holdfast import Environment, placements
@@ -66,10 +65,8 @@ def commands(text: str) -> list[str]:
 
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
-    clean(monkeypatch)
     found = fresh_account()
-    for name, value in found.environment().items():
-        monkeypatch.setenv(name, value)
+    log_in(monkeypatch, found)
     return found
 
 
@@ -110,25 +107,20 @@ def run(aws: Aws, id_: str, command: str) -> None:
         asked = _parser().parse_args(words[1:])
         found, accounts = look(aws, id_)
         planned = plan(found.findings, [PLACES[id_].stack], accounts, Environment, only={asked.only})
-        every = [*planned.changes, *getattr(planned, "keys", ())]
-        assert every, command
-        for change in every:
+        changes = [*planned.changes, *planned.keys]
+        assert changes, command
+        for change in changes:
             call(aws, shlex.split(change.command())[1:])
     else:
-        assert words == [
-            "cdk",
-            "deploy",
-            "-c",
-            f"env={PLACES[id_].env.label}",
-            id_,
-        ]  # the CLI itself: tests/test_e2e.py
+        # The CLI itself: tests/test_e2e.py.
+        assert command == f"cdk deploy -c env={PLACES[id_].env.label} {id_}"
         deploy(aws, id_)
 
 
 def call(aws: Aws, words: list[str]) -> None:
     """A line for the AWS CLI as the call that it makes, by the service's own model."""
     region = words[words.index("--region") + 1]
-    client = _client(aws, words[0], region)
+    client = aws.client(words[0], region)
     (operation,) = [o for o in client.meta.service_model.operation_names if xform_name(o, "-") == words[1]]
     members = client.meta.service_model.operation_model(operation).input_shape.members
     options = {xform_name(name, "-"): (name, shape) for name, shape in members.items()}
@@ -140,11 +132,6 @@ def call(aws: Aws, words: list[str]) -> None:
             given[list(given)[-1]].append(word)
     del given["region"]
     client._make_api_call(operation, {options[n][0]: _value(options[n][1], texts) for n, texts in given.items()})
-
-
-@cache
-def _client(aws: Aws, service: str, region: str) -> Any:
-    return boto3.Session().client(service, region_name=region)  # of this account: boto3.client remembers the first
 
 
 def _value(shape: Any, texts: list[str]) -> Any:

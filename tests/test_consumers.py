@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from emulator import Aws
-from faults import Asked, Reply, error, only, proxy
-from live_account import TRUST, clean, function
+from faults import error, only, proxy
+from live_account import TRUST, function, log_in
 from test_fix import PLACED, SHOP, state, unprotected_shop
 
 from holdfast import cli
@@ -27,10 +27,8 @@ HELD = "1 key change held back: see that all who use the tables may use the key,
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
     """An account whose orders are on the key that AWS owns, and are read by one function."""
-    clean(monkeypatch)
     found = unprotected_shop()
-    for name, value in found.credentials.items():
-        monkeypatch.setenv(name, value)
+    log_in(monkeypatch, found)
     role(found, "reader", allow("dynamodb:GetItem", f"{tables(found)}/orders-prod"))
     function(found, "orders-api", {"TABLE_NAME": "orders-prod"})  # as that role
     return found
@@ -239,10 +237,8 @@ def test_whom_the_resource_policy_lets_in_from_elsewhere_is_unknown(run: Run, aw
 def test_what_could_not_be_read_is_unknown_and_never_fine(
     operation: str, lines: tuple[str, ...], run: Run, aws: Aws
 ) -> None:
-    def deny(asked: Asked) -> Reply:
-        return error(replace(asked, json=operation != "GetAccountAuthorizationDetails"), "AccessDeniedException")
-
-    with proxy(aws.endpoint, only({operation}, deny)) as endpoint:
+    denied = only({operation}, lambda asked: error(asked, "AccessDeniedException"))
+    with proxy(aws.endpoint, denied) as endpoint:
         code, _, err = run("--only", "HF007", "--apply", endpoint=endpoint)
     assert code == 1
     assert [line for line in err.splitlines() if line.startswith("  unknown: ")] == [

@@ -16,6 +16,7 @@ from declare import stack as declared_stack
 from declare import table as declared_table
 from emulator import Aws, fresh_account
 from faults import error, only, proxy
+from live_account import log_in
 
 from holdfast import Data, Environment, Placed, Transient, catalog, placements
 from holdfast.account import Account
@@ -58,7 +59,7 @@ def every(found: Plan) -> list[Change]:
 
 
 def test_nothing_is_planned_for_an_estate_that_is_as_intended() -> None:
-    assert planned(account("us-east-1", IDS)) == Plan(changes=[], left=[])
+    assert planned(account("us-east-1", IDS)) == Plan(changes=[], left=[], keys=[])
 
 
 @pytest.mark.parametrize(
@@ -201,7 +202,7 @@ def test_a_table_that_the_code_does_not_declare_is_never_named() -> None:
     there = replace(there, tables=dict(there.tables) | {"strange": replace(table, observed=bare, arn=arn)})
     found = audit(STACKS, [there], [Environment.PROD], now=NOW)
     assert "strange" in {f.table for f in found.findings}
-    assert planned(there) == Plan(changes=[], left=[])
+    assert planned(there) == Plan(changes=[], left=[], keys=[])
 
 
 def test_every_call_only_ever_turns_on() -> None:
@@ -275,9 +276,7 @@ def unprotected_shop() -> Aws:
 def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
     """An account with both tables, unprotected, in a stack that has the key."""
     found = unprotected_shop()
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    for name, value in found.credentials.items():
-        monkeypatch.setenv(name, value)
+    log_in(monkeypatch, found)
     return found
 
 

@@ -16,7 +16,7 @@ import pytest
 from conftest import ROOT
 from emulator import Aws, fresh_account
 from faults import Asked, Reply, error, only, proxy
-from live_account import bare, clean
+from live_account import bare, log_in
 from test_fix import SHOP
 
 from holdfast import cli
@@ -31,10 +31,8 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
     """An account that has one of the two declared tables, and no stack."""
-    clean(monkeypatch)
     found = fresh_account()
-    for name, value in found.credentials.items():
-        monkeypatch.setenv(name, value)
+    log_in(monkeypatch, found)
     found.client("dynamodb").create_table(**bare("orders-prod"))
     return found
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from conftest import MOMENTS, ROOT, TOKYO
 from emulator import Aws, fresh_account
-from live_account import clean
+from live_account import log_in
 
 from holdfast import Environment, placements
 from holdfast.age import declarations
@@ -139,9 +139,7 @@ def test_the_incident_is_as_old_as_documented_whenever_it_is_looked_at(
     aws: Aws, now: datetime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     incident.set_dates(client(aws), now)
-    clean(monkeypatch)
-    for name, value in aws.credentials.items():
-        monkeypatch.setenv(name, value)
+    log_in(monkeypatch, aws)
     names = {p.fill(t.name) for p in placements(CATALOG) for t in p.tables}
     accounts = read_all(Options(regions=(incident.PROD,), endpoint_url=aws.endpoint), now=now, names=names)
     declared = declarations(committed(tmp_path, now) / "stacks")

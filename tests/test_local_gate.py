@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import http.client
-import io
 import json
 import os
 import stat
 import threading
 import urllib.request
-import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from emulator import QUICK, Aws, emulator, fresh_account, shared
 
 from holdfast.cli import main
 from holdfast.local import process
+from holdfast.local.client import archive
 from holdfast.local.gate import FILE, Secret
 
 PAGE = "https://page.example"
@@ -44,20 +44,13 @@ def handler(event, context):
 """
 
 
-def packed(code: str) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        archive.writestr("index.py", code)
-    return content.getvalue()
-
-
 def create(name: str) -> dict[str, Any]:
     return {
         "FunctionName": name,
         "Runtime": "python3.12",
         "Handler": "index.handler",
         "Role": ROLE,
-        "Code": {"ZipFile": base64.b64encode(packed(READS)).decode()},
+        "Code": {"ZipFile": base64.b64encode(archive("index.py", READS)).decode()},
     }
 
 
@@ -188,8 +181,8 @@ def test_function_code_finds_nothing_of_the_user(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     with emulator(tmp_path / "run", env=theirs) as running:
         functions = Aws(emulator=running, account="300000000001").client("lambda")
-        functions.create_function(**{**create("reads"), "Code": {"ZipFile": packed(READS)}})
-        event = {"paths": ["~/.aws/credentials", "secret.txt"]}
+        functions.create_function(**{**create("reads"), "Code": {"ZipFile": archive("index.py", READS)}})
+        event = {"paths": ["~/.aws/credentials"]}
         answer = functions.invoke(FunctionName="reads", Payload=json.dumps(event))
         found = json.loads(answer["Payload"].read())
     assert found["~/.aws/credentials"] is None
@@ -209,7 +202,7 @@ def test_function_code_reaches_the_emulator_as_its_account(aws: Aws) -> None:
         BillingMode="PAY_PER_REQUEST",
     )
     functions = aws.client("lambda")
-    functions.create_function(**{**create("asks"), "Code": {"ZipFile": packed(ASKS)}, "Timeout": 30})
+    functions.create_function(**{**create("asks"), "Code": {"ZipFile": archive("index.py", ASKS)}, "Timeout": 30})
     assert json.loads(functions.invoke(FunctionName="asks")["Payload"].read()) == ["mine"]
 
 
@@ -256,6 +249,18 @@ def test_nothing_of_the_working_folder_is_imported(here: Path) -> None:
     assert process.start().pid
 
 
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    """A server of somebody else on this machine; its port."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 def test_whoever_listens_where_an_emulator_was_is_not_believed_and_learns_nothing(here: Path) -> None:
     heard: list[str] = []
 
@@ -270,20 +275,14 @@ def test_whoever_listens_where_an_emulator_was_is_not_believed_and_learns_nothin
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Stranger)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with serving(Stranger) as port:
         process.HOME.mkdir(parents=True)
-        port = server.server_address[1]
         told = {"pid": os.getpid(), "port": port, "endpoint": f"http://127.0.0.1:{port}"}
         (process.HOME / "emulator.json").write_text(json.dumps(told))
         (process.HOME / FILE).write_text("a-secret-of-an-earlier-run")
         assert process.running() is None
         assert len(heard) == 1
         assert "a-secret-of-an-earlier-run" not in heard[0]
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 SCRIPT = """<!doctype html><title>waiting</title><script>
@@ -315,14 +314,8 @@ def test_a_real_page_in_a_real_browser_creates_nothing(mode: str, tmp_path: Path
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        address = f"http://127.0.0.1:{server.server_address[1]}/"
-        said = browser.title_of(address, tmp_path, "--virtual-time-budget=5000")
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(Page) as port:
+        said = browser.title_of(f"http://127.0.0.1:{port}/", tmp_path, "--virtual-time-budget=5000")
     assert asked, "the page was loaded"
     assert said == ("done opaque opaque" if mode == "no-cors" else "done failed failed")
     assert not Aws(emulator=shared(), account="000000000000").client("lambda").list_functions()["Functions"]

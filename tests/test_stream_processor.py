@@ -263,7 +263,7 @@ def told(lines: list[Json]) -> list[Json]:
     return [{k: v for k, v in line.items() if k != "_aws"} for line in lines]
 
 
-@settings(max_examples=3_000, deadline=None)
+@settings(max_examples=3_000)
 @given(st.randoms(use_true_random=True))
 def test_every_record_of_any_batch_is_handled_as_if_it_were_alone(rng: Random) -> None:
     made = batch(rng)
@@ -279,7 +279,7 @@ def test_every_record_of_any_batch_is_handled_as_if_it_were_alone(rng: Random) -
     assert not [trace for trace in TRACES if trace in json.dumps([lines, sent])]
 
 
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=2_000)
 @given(st.randoms(use_true_random=True))
 def test_whenever_the_queue_fails_nothing_is_lost_or_counted_twice(rng: Random) -> None:
     """As the event source mapping does it: from the reported record on, the whole rest comes again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from holdfast.account import Account, StackLive, TableSeen
@@ -65,7 +65,7 @@ class Plan:
 
     changes: list[Change]
     left: list[Left]
-    keys: list[Change] = field(default_factory=list)
+    keys: list[Change]
 
 
 def plan(
