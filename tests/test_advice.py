@@ -369,5 +369,5 @@ def test_the_words_of_a_rule_hold_no_command_that_was_not_run() -> None:
 
 def test_no_page_tells_to_import() -> None:
     for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("stacks/*.py")):
-        told = re.findall(r"[^.]*`cdk import[^.]*", page.read_text())
+        told = re.findall(r"[^.]*`cdk import[^.]*", page.read_text(encoding="utf-8"))
         assert all("fails" in sentence for sentence in told), page

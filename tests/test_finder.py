@@ -50,7 +50,7 @@ def holdfast(folder: Path, *arguments: str, **variables: str) -> tuple[int, str,
     env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "HOLDFAST_"))}
     env |= {"PYTHONPATH": str(ROOT / "constructs"), "AWS_EC2_METADATA_DISABLED": "true", **variables}
     line = [sys.executable, "-P", "-c", code, *arguments]
-    done = subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(line, cwd=folder, env=env, capture_output=True, encoding="utf-8", check=False)
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout, done.stderr
 

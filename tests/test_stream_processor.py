@@ -370,7 +370,8 @@ def test_the_deployed_function_counts_the_good_and_puts_the_bad_into_the_queue(t
     """With the code and template that are deployed, through the emulator's DynamoDB, stream, mapping and SQS."""
     aws, region, template = fresh_account(), "ap-northeast-1", copy.deepcopy(templates["MiyabiLambda-test"])
     (function,) = [r["Properties"] for r in template["Resources"].values() if r["Type"] == "AWS::Lambda::Function"]
-    code, place = archive("handler.py", Path(str(module.__file__)).read_text()), {"LocationConstraint": region}
+    source = Path(str(module.__file__)).read_text(encoding="utf-8")
+    code, place = archive("handler.py", source), {"LocationConstraint": region}
     aws.client("s3", region).create_bucket(Bucket="code", CreateBucketConfiguration=place)
     aws.client("s3", region).put_object(Bucket="code", Key="code.zip", Body=code)
     function["Code"] = {"S3Bucket": "code", "S3Key": "code.zip"}
