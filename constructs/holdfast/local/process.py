@@ -116,8 +116,8 @@ def start(home: Path = HOME) -> Running:
 
 
 def command(ready: Path, *, state: Path | None = None, attached: bool = False) -> list[str]:
-    # -P: nothing of the working folder is imported
-    line = [sys.executable, "-P", "-m", "holdfast.local.emulator", "--ready", str(ready.resolve())]
+    # -P: nothing of the working folder is imported. utf8: ministack writes functions' code as the locale has it.
+    line = [sys.executable, "-P", "-X", "utf8", "-m", "holdfast.local.emulator", "--ready", str(ready.resolve())]
     return line + (["--state", str(state.resolve())] if state else []) + (["--attached"] if attached else [])
 
 
