@@ -172,7 +172,7 @@ def test_bad_input_is_one_line_and_exit_2(
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, nowhere)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    estate = Estate(stacks=CATALOG, folder=tmp_path)
+    estate = Estate(stacks=CATALOG, source=tmp_path)
     monkeypatch.setattr(cli, "_estate", lambda args: estate)
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2

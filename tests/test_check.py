@@ -289,7 +289,7 @@ def waived(outdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any
         (leads,) = [s for s in CATALOG if s.id == "LeadTrackingStack"]
         (declared,) = leads.tables
         leads = replace(leads, tables=(replace(declared, waivers=waivers, data=data),))
-        estate = Estate(stacks=catalog(leads), folder=tmp_path)
+        estate = Estate(stacks=catalog(leads), source=tmp_path)
         monkeypatch.setattr(cli, "_estate", lambda args: estate)
         template = json.loads((outdir / "LeadTrackingStack-prod.template.json").read_text())
         (resource,) = [r for r in template["Resources"].values() if r["Type"] == "AWS::DynamoDB::Table"]

@@ -36,7 +36,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
 
 @pytest.fixture
 def run(aws: Aws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.setattr(cli, "_estate", lambda args: Estate(stacks=SHOP, folder=tmp_path))
+    monkeypatch.setattr(cli, "_estate", lambda args: Estate(stacks=SHOP, source=tmp_path))
     monkeypatch.chdir(tmp_path)
 
     def fix(*arguments: str, endpoint: str = aws.endpoint) -> tuple[int, str, str]:

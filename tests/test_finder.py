@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+from holdfast.age import declarations
+
 SHOP = """
 from holdfast import Data, Durable, Stack, Table, catalog, key
 {imports}
@@ -158,6 +160,7 @@ def test_a_wrong_name_is_one_line(named: str, said: str, tmp_path: Path) -> None
         ("[tool]\nholdfast = 7\n", "names no estate"),
         ("", "names no estate"),
         ("tool = 1", "names no estate"),
+        ("x = " + "[" * 5000, "is not TOML"),
     ],
 )
 def test_a_wrong_project_file_is_one_line(text: str, said: str, tmp_path: Path) -> None:
@@ -185,3 +188,42 @@ def test_the_wheel_ships_the_library_only(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as content:
         top = {name.partition("/")[0] for name in content.namelist()}
     assert {name for name in top if not name.endswith(".dist-info")} == {"holdfast"}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give files to another user")
+@pytest.mark.parametrize("theirs", ["pyproject.toml", "infra.py"])
+def test_what_another_user_put_above_is_not_run(theirs: str, tmp_path: Path) -> None:
+    repository(tmp_path)
+    (tmp_path / "infra.py").write_text("raise SystemExit('ran')\n")
+    os.chown(tmp_path / theirs, 65534, 65534)
+    (tmp_path / "mine").mkdir()
+    code, out, err = holdfast(tmp_path / "mine", "list")
+    assert (code, out) == (2, "")
+    assert err == f"holdfast: {tmp_path / theirs} belongs to another user: an estate is code, and only yours is run\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("raise SystemExit('bye')", "line 1: bye"),
+        ("x = '\0'", "Python cannot read it"),
+        ("def __getattr__(name):\n    raise ValueError(name)", "ESTATE is missing"),
+        ("import time\n1 / 0", "line 2: division by zero"),
+    ],
+)
+def test_an_estate_that_ends_breaks_or_plays_tricks_is_one_line(text: str, said: str, tmp_path: Path) -> None:
+    repository(tmp_path).joinpath("infra.py").write_text(text)
+    code, out, err = holdfast(tmp_path, "list")
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_a_module_alone_is_read_alone(tmp_path: Path) -> None:
+    repository(tmp_path)
+    (tmp_path / "vendored").mkdir()
+    (tmp_path / "vendored" / "other.py").write_text('Table(name="orders-{env}")\n')
+    os.mkfifo(tmp_path / "vendored" / "endless.py")
+    (found,) = declarations(tmp_path / "infra.py").values()
+    assert found.where.startswith("infra.py:")
+    assert set(declarations(tmp_path / "vendored")) == {"orders-{env}"}

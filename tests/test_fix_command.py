@@ -41,7 +41,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
 def run(
     aws: Aws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
-    monkeypatch.setattr(cli, "_estate", lambda args: Estate(stacks=SHOP, folder=tmp_path))
+    monkeypatch.setattr(cli, "_estate", lambda args: Estate(stacks=SHOP, source=tmp_path))
     monkeypatch.chdir(tmp_path)
 
     def command(name: str, *arguments: str, endpoint: str = aws.endpoint) -> tuple[int, str, str]:

@@ -45,7 +45,7 @@ FOREIGN = {
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of its own, with the estate; whatever a test starts there is stopped."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli, "_estate", lambda args: Estate(stacks=CATALOG, folder=tmp_path))
+    monkeypatch.setattr(cli, "_estate", lambda args: Estate(stacks=CATALOG, source=tmp_path))
     yield tmp_path
     process.stop()
 

@@ -6,6 +6,7 @@ import base64
 import http.client
 import json
 import os
+import socket
 import stat
 import threading
 import urllib.request
@@ -227,7 +228,7 @@ def test_the_secret_and_the_state_are_the_users_alone(here: Path, capsys: pytest
     assert running.secret.value not in out
     assert f'export AWS_SESSION_TOKEN="$(cat {(process.HOME / FILE).resolve()})"' in out
     assert stat.S_IMODE(process.HOME.stat().st_mode) == 0o700
-    written = [p for p in process.HOME.rglob("*") if p.is_file() and p.name != "emulator.log"]
+    written = [p for p in process.HOME.parent.rglob("*") if p.is_file()]
     assert len(written) >= 3
     assert {p.name: oct(stat.S_IMODE(p.stat().st_mode) & 0o077) for p in written} == {p.name: "0o0" for p in written}
     for name in ("cmdline", "environ"):
@@ -259,6 +260,30 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_what_the_process_was_given_holds_nothing_of_the_user(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "stolen")
+    given = Path(f"/proc/{process.start().pid}/environ").read_bytes()  # functions may read it
+    assert b"stolen" not in given
+    assert b"HOME=" not in given
+
+
+def test_another_program_on_the_port_of_an_emulator_is_not_the_emulator(here: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        process.HOME.mkdir(parents=True)
+        told = {"pid": os.getpid(), "port": port, "endpoint": f"http://127.0.0.1:{port}"}
+        (process.HOME / "emulator.json").write_text(json.dumps(told))
+        (process.HOME / FILE).write_text("earlier")
+
+        def greet() -> None:
+            with other.accept()[0] as caller:
+                caller.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+                caller.recv(65536)
+
+        threading.Thread(target=greet, daemon=True).start()
+        assert process.running() is None
 
 
 def test_whoever_listens_where_an_emulator_was_is_not_believed_and_learns_nothing(here: Path) -> None:

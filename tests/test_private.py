@@ -13,7 +13,7 @@ import pytest
 from test_audit import git
 
 from holdfast import age
-from holdfast.files import private_folder, write_private
+from holdfast.files import append_private, private_folder, write_private
 from holdfast.text import printable
 
 DAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -43,6 +43,23 @@ def test_private_files_and_folders_are_the_users_alone(generous: object, tmp_pat
     assert (mode(file), file.read_text(encoding="utf-8")) == (0o600, "é")
     folder.chmod(0o755)
     assert mode(private_folder(folder)) == 0o700
+
+
+def test_links_that_lead_elsewhere_are_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir(mode=0o755)
+    (tmp_path / ".holdfast").symlink_to(victim)
+    with pytest.raises(NotADirectoryError, match="symbolic link that leads elsewhere"):
+        private_folder(tmp_path / ".holdfast")
+    assert mode(victim) == 0o755
+    (victim / "file").write_text("kept")
+    (tmp_path / "local.lock").symlink_to(victim / "file")
+    with pytest.raises(OSError, match="symbolic link"):
+        append_private(tmp_path / "local.lock")
+    assert (victim / "file").read_text() == "kept"
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "victim").symlink_to(victim)  # the demo's repository shares the folder of the same name
+    assert mode(private_folder(tmp_path / "deep" / "victim")) == 0o700
 
 
 CONFIGURED = {

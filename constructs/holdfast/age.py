@@ -29,15 +29,15 @@ class Declaration:
         return max(found, key=lambda c: c.when, default=None)
 
 
-def declarations(folder: Path) -> dict[str, Declaration]:
-    """Every declared table and store in the modules of ``folder``, by its declared name; dated where git knows it."""
+def declarations(source: Path) -> dict[str, Declaration]:
+    """Every declared table and store of a package or a module, by its declared name; dated where git knows it."""
     found = {}
-    for path in sorted(folder.rglob("*.py")):
+    for path in sorted(p for p in source.rglob("*.py") if p.is_file()) if source.is_dir() else [source]:
         tables = dict(_tables(path))
         lines = _blame(path) if tables else {}
         for name, (line, facts) in tables.items():
             commits = {f: c for f, span in facts.items() if (c := _newest(lines, span))}
-            found[name] = Declaration(where=f"{folder.name}/{path.relative_to(folder)}:{line}", commits=commits)
+            found[name] = Declaration(where=f"{path.relative_to(source.parent)}:{line}", commits=commits)
     return found
 
 

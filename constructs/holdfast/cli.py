@@ -370,7 +370,7 @@ def _look(
         print("\r\033[K", end="", file=sys.stderr)
     if if_empty and (strange := nothing_declared(places, accounts)):
         raise InputError(f"nothing that is declared for {args.env} exists in account {strange[0]}: {if_empty}")
-    found = audit(stacks, accounts, environments, now=args.at, declared=declarations(estate.folder), mentions=mentions)
+    found = audit(stacks, accounts, environments, now=args.at, declared=declarations(estate.source), mentions=mentions)
     return found, accounts, environments
 
 

@@ -251,6 +251,8 @@ def _fits(statement: Statement, action: str, resource: str, facts: Mapping[str, 
     if "NotPrincipal" in statement:
         return Unknown("the key policy has a NotPrincipal")
     conditions = statement.get("Condition", {})
+    if not isinstance(conditions, Mapping) or not all(isinstance(of, Mapping) for of in conditions.values()):
+        return Unknown("a policy has a condition that cannot be understood")
     return _all(_met(how, name, wanted, facts) for how, of in conditions.items() for name, wanted in of.items())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import IO
@@ -9,6 +10,8 @@ from typing import IO
 
 def private_folder(path: Path) -> Path:
     """The folder, made with those above it where they are missing; an existing one is closed to others."""
+    if path.is_symlink() and path.resolve().name != path.name:  # a repository may hold links to what is not ours
+        raise NotADirectoryError(errno.ENOTDIR, "a symbolic link that leads elsewhere, remove it", str(path))
     for folder in reversed([path, *path.parents]):
         if not folder.exists():
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -20,7 +23,7 @@ def append_private(path: Path) -> IO[bytes]:
     """A file to read and to add to, which nobody else may read, also when it was there before."""
 
     def opener(name: str, flags: int) -> int:
-        descriptor = os.open(name, flags, 0o600)
+        descriptor = os.open(name, flags | os.O_NOFOLLOW, 0o600)
         os.fchmod(descriptor, 0o600)
         return descriptor
 

@@ -28,10 +28,10 @@ NONE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estate:
-    """The declared stacks, and the folder of the module that declares them."""
+    """The declared stacks, and where they are declared: the folder of a package, or one file."""
 
     stacks: tuple[Stack, ...]
-    folder: Path
+    source: Path
 
 
 def find(asked: str | None = None) -> Estate:
@@ -55,16 +55,23 @@ def _upwards(start: Path) -> Iterator[Path]:
             return
 
 
+def _refuse_strangers(file: Path) -> None:
+    """What a command imports belongs to its user, to root, or to whoever owns the working folder."""
+    if hasattr(os, "getuid") and file.stat().st_uid not in (0, os.getuid(), Path.cwd().stat().st_uid):
+        raise InputError(f"{file} belongs to another user: an estate is code, and only yours is run")
+
+
 def _setting(file: Path) -> str | None:
+    if not file.is_file():
+        return None
+    _refuse_strangers(file)
     try:
         text = file.read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        return None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file} cannot be read ({getattr(error, 'strerror', None) or 'it is not UTF-8'})") from None
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{file} is not TOML ({error})") from None
     tools = content.get("tool")
     table = tools.get("holdfast") if isinstance(tools, dict) else None
@@ -85,11 +92,12 @@ def _load(named: str, said_by: str, folders: tuple[Path, ...]) -> Estate:
         inside = module.replace(".", "/")
         where = f"{folders[0]}{' or above it' if len(folders) > 1 else ''}"
         raise InputError(f"{said_by}: there is no {inside}.py or {inside}/__init__.py in {where}")
-    found = getattr(_imported(module, path), name, None)
+    _refuse_strangers(path)
+    found = vars(_imported(module, path)).get(name)
     if not isinstance(found, tuple) or not all(isinstance(stack, Stack) for stack in found):
         what = "is missing" if found is None else f"is a {type(found).__name__}"
         raise InputError(f"{path}: {name} {what}; it has to be what holdfast.catalog(…) gives ({said_by})")
-    return Estate(stacks=found, folder=path.parent)
+    return Estate(stacks=found, source=path.parent if path.name == "__init__.py" else path)
 
 
 def _file(folder: Path, module: str) -> Path | None:
@@ -113,8 +121,8 @@ def _imported(module: str, path: Path) -> ModuleType:
         spec.loader.exec_module(made)
     except DeclarationError:
         raise
-    except Exception as error:
-        raise InputError(_place(error, path.parent)) from None
+    except (Exception, SystemExit) as error:
+        raise InputError(_place(error, path)) from None
     return made
 
 
@@ -130,11 +138,12 @@ def _name_parents(module: str, path: Path) -> None:
         folder = folder.parent
 
 
-def _place(error: Exception, folder: Path) -> str:
+def _place(error: Exception | SystemExit, path: Path) -> str:
     """Where in the estate it stopped, and why, in one line."""
     if isinstance(error, SyntaxError):
-        return f"{error.filename}, line {error.lineno}: Python cannot read it ({error.msg})"
+        where = f"{error.filename}, line {error.lineno}" if error.filename else str(path)
+        return f"{where}: Python cannot read it ({error.msg})"
     frames = traceback.extract_tb(error.__traceback__)
-    inside = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
-    where = f"{inside[-1].filename}, line {inside[-1].lineno}" if inside else str(folder)
+    inside = [frame for frame in frames if Path(frame.filename).is_relative_to(path.parent)]
+    where = f"{inside[-1].filename}, line {inside[-1].lineno}" if inside else str(path)
     return f"{where}: {' '.join(str(error).split()) or type(error).__name__}"

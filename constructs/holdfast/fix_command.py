@@ -128,7 +128,7 @@ def _consumers(held: Sequence[Change], options: Options, say: Say | None) -> Non
                 _tell(f"  {line}")
             if say:
                 who = ", ".join(lack.arn for lack in found) or "whoever else uses the tables"
-                say(f"# for {who}\n{json.dumps(policy(key), indent=2)}")
+                say(f"# for {printable(who)}\n{json.dumps(policy(key), indent=2)}")
 
 
 def _lines(key: NewKey, tables: Collection[str], around: Surroundings, found: Sequence[Lack]) -> Iterator[str]:

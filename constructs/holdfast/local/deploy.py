@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from holdfast.assembly import InputError
+from holdfast.files import append_private, private_folder, write_private
 from holdfast.local.client import ACCOUNT, Stack, assembly
 from holdfast.local.process import HOME, Running, contents, own_environment
 
@@ -92,7 +93,7 @@ def bootstrap(emulator: Running, regions: Iterable[str], home: Path = HOME) -> l
     missing = sorted(set(regions) - there)
     if missing:
         empty = home / "empty"  # beside a cdk.json the CLI would synthesize first
-        empty.mkdir(parents=True, exist_ok=True)
+        private_folder(empty)
         line = [cdk(), "bootstrap", "--no-notices", *(f"aws://{ACCOUNT}/{region}" for region in missing)]
         run(line, environment(emulator, missing[0], home), home / "bootstrap.log", "bootstrap", cwd=empty)
     return missing
@@ -121,7 +122,8 @@ def run(
     heard: Say = lambda text: None,
 ) -> None:
     """One CDK command; what it says goes to ``log``, and its failure becomes one line."""
-    log.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(log.parent)
+    write_private(log, "")
     said: list[str] = []
     try:
         process = subprocess.Popen(
@@ -129,11 +131,11 @@ def run(
         )
     except OSError as error:
         raise InputError(f"{line[0]} cannot be run ({error.strerror}): run `make setup`") from None
-    with process, log.open("w", encoding="utf-8") as kept:
+    with process, append_private(log) as kept:
         try:
             for raw in process.stdout or ():
                 text = ANSI.sub("", raw).rstrip()
-                kept.write(text + "\n")
+                kept.write(f"{text}\n".encode())
                 said.append(text)
                 heard(text)
         except KeyboardInterrupt:

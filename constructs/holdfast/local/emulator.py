@@ -23,10 +23,10 @@ from typing import Any
 from holdfast.assembly import InputError
 from holdfast.files import private_folder, write_private
 from holdfast.local.gate import FILE, Asgi, Secret, gated, sent_tokens
+from holdfast.local.process import KEPT
 
 HOST = "127.0.0.1"
 ACCOUNT = "000000000000"
-KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "AUTH")  # AUTH is ministack's: it enforces IAM
 Json = dict[str, Any]
 
 

@@ -12,13 +12,14 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
 from holdfast.assembly import InputError
-from holdfast.files import private_folder
+from holdfast.files import append_private, private_folder, write_private
 from holdfast.local.gate import FILE, HEADER, Secret
 
 HOME = Path(".holdfast", "local")
@@ -27,6 +28,8 @@ STOP_SECONDS = 30
 ANSWER_SECONDS = 20
 # What leads programs elsewhere: credentials and endpoints of the caller, and proxies between here and loopback.
 FOREIGN = ("AWS_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "CDK_")
+# All that the emulator gets of the caller's environment, and hands on to functions; AUTH makes ministack enforce IAM.
+KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "AUTH")
 
 _opener = build_opener(ProxyHandler({}))
 _started: dict[int, subprocess.Popen[bytes]] = {}  # they outlive this process, so nobody waits for them at its end
@@ -53,7 +56,7 @@ def running(home: Path = HOME) -> Running | None:
     except TimeoutError:
         said = f"{found.endpoint} does not answer within {ANSWER_SECONDS} s, but somebody listens there"
         raise InputError(f"{said}: if process {found.pid} is a stuck emulator, end it and try again") from None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, HTTPException, ValueError, KeyError, TypeError):
         return None
     return found if answer.get("proof") == secret.proof(token) and answer.get("pid") == found.pid else None
 
@@ -85,7 +88,7 @@ def send(address: str, body: bytes, headers: Mapping[str, str], *, method: str, 
 def alone(home: Path = HOME) -> Iterator[None]:
     """One command at a time starts, fills or ends the emulator of a repository."""
     private_folder(home.parent)
-    with (home.parent / f"{home.name}.lock").open("w") as lock:
+    with append_private(home.parent / f"{home.name}.lock") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -102,10 +105,11 @@ def start(home: Path = HOME) -> Running:
     private_folder(home)
     (home / "emulator.json").unlink(missing_ok=True)
     log = home / "emulator.log"
-    with log.open("w") as output:
+    write_private(log, "")
+    with append_private(log) as output:
         process = subprocess.Popen(
             command(home / "emulator.json", state=home / "state"),
-            env=own_environment(),
+            env=bare_environment(),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -159,6 +163,11 @@ def _alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def bare_environment() -> dict[str, str]:
+    """What the emulator starts with: functions may read what its process was given, whatever it clears later."""
+    return {k: v for k, v in own_environment().items() if k in (*KEPT, "PYTHONPATH")}
 
 
 def own_environment() -> dict[str, str]:
