@@ -12,11 +12,9 @@ import pytest
 from emulator import Aws
 from faults import error, only, proxy
 from live_account import TRUST, function, log_in
-from test_fix import PLACED, SHOP, state, unprotected_shop
+from test_fix import PLACED, commands, state, unprotected_shop
 
-from holdfast import cli
 from holdfast.consumers import NewKey, Principal, Surroundings, Use, lacking, leaves_it_to_iam, undecided
-from holdfast.finder import Estate
 from holdfast.intrinsics import Unknown
 
 Json = dict[str, Any]
@@ -36,13 +34,11 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
 
 @pytest.fixture
 def run(aws: Aws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.setattr(cli, "_estate", lambda args: Estate(stacks=SHOP, source=tmp_path))
-    monkeypatch.chdir(tmp_path)
+    command = commands(aws, monkeypatch, tmp_path, capsys)
 
-    def fix(*arguments: str, endpoint: str = aws.endpoint) -> tuple[int, str, str]:
+    def fix(*arguments: str, **more: str) -> tuple[int, str, str]:
         account = ("--account", aws.account) if "--apply" in arguments else ()
-        code = cli.main(["fix", "--env", "prod", "--endpoint-url", endpoint, *account, *arguments])
-        return code, *capsys.readouterr()
+        return command("fix", *account, *arguments, **more)
 
     return fix
 

@@ -18,9 +18,10 @@ from emulator import Aws, fresh_account
 from faults import error, only, proxy
 from live_account import log_in
 
-from holdfast import Data, Environment, Placed, Transient, catalog, placements
+from holdfast import Data, Environment, Placed, Transient, catalog, cli, placements
 from holdfast.account import Account
 from holdfast.audit import audit
+from holdfast.finder import Estate
 from holdfast.fix import FIXABLE, Change, Plan, plan
 from holdfast.iam import Call
 from holdfast.intrinsics import Unknown
@@ -239,6 +240,20 @@ def shop() -> tuple[tuple[Stack, ...], Placed]:
 
 
 SHOP, PLACED = shop()
+
+
+def commands(
+    aws: Aws, monkeypatch: pytest.MonkeyPatch, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """The command line in a folder whose estate is the shop."""
+    monkeypatch.setattr(cli, "_estate", lambda args: Estate(stacks=SHOP, source=folder))
+    monkeypatch.chdir(folder)
+
+    def command(name: str, *arguments: str, endpoint: str = aws.endpoint) -> tuple[int, str, str]:
+        code = cli.main([name, "--env", "prod", "--endpoint-url", endpoint, *arguments])
+        return code, *capsys.readouterr()
+
+    return command
 
 
 def unprotected_shop() -> Aws:

@@ -17,11 +17,10 @@ from conftest import ROOT
 from emulator import Aws, fresh_account
 from faults import Asked, Reply, error, only, proxy
 from live_account import bare, log_in
-from test_fix import SHOP
+from test_fix import commands
 
 from holdfast import cli
 from holdfast.age import declarations
-from holdfast.finder import Estate
 from holdfast.live.apply import CHANGES
 from holdfast.live.session import CONNECTIONS
 
@@ -38,17 +37,8 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
 
 
 @pytest.fixture
-def run(
-    aws: Aws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[int, str, str]]:
-    monkeypatch.setattr(cli, "_estate", lambda args: Estate(stacks=SHOP, source=tmp_path))
-    monkeypatch.chdir(tmp_path)
-
-    def command(name: str, *arguments: str, endpoint: str = aws.endpoint) -> tuple[int, str, str]:
-        code = cli.main([name, "--env", "prod", "--endpoint-url", endpoint, *arguments])
-        return code, *capsys.readouterr()
-
-    return command
+def run(aws: Aws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    return commands(aws, monkeypatch, tmp_path, capsys)
 
 
 @pytest.mark.parametrize("command", ["audit", "fix"])
