@@ -152,7 +152,8 @@ def _retain(args: argparse.Namespace, clock: Callable[[], datetime]) -> int:
     given = _given_time(args)
     if args.dsn and not args.archive and not args.plan:
         raise InputError("rows leave this database: say where their archive is, --archive s3://bucket/prefix")
-    store = archive.open_store(args.archive or str(ARCHIVE))
+    open_store = archive.open_store if args.plan else archive.open_to_write
+    store = open_store(args.archive or str(ARCHIVE))
     try:
         with databases(args) as found, _progress() as progress:
             for schema, dsn in found.items():
