@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 from postgres import copy_of_schemas, database, server
+from psycopg.conninfo import conninfo_to_dict
 
 from holdfast.cli import main
-from holdfast.postgres.connection import connect
+from holdfast.postgres.connection import connect, without_variables
 from holdfast.postgres.migrations import load
 from holdfast.postgres.server import Server, temporary
 
@@ -65,6 +66,63 @@ def test_migrate_and_check_on_the_embedded_server(
         "declared": "jsonb DEFAULT '{}'::jsonb",
         "live": "",
     }
+
+
+def test_an_empty_dsn_is_refused_whatever_the_environment_names(
+    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--dsn "$UNSET", in every command that takes one."""
+    with database("lifecycle") as dsn, connect(dsn) as db:
+        for name in ("host", "port", "user", "dbname"):
+            variable = {"dbname": "PGDATABASE"}.get(name, f"PG{name.upper()}")
+            monkeypatch.setenv(variable, str(conninfo_to_dict(dsn)[name]))
+        before = db.execute("SELECT count(*) FROM ops.partitions()").fetchall()
+        retain = ("retain", "--now", "2035-01-01T00:00Z")
+        for step in (("migrate",), ("check",), retain, (*retain, "--plan"), ("psql",)):
+            for empty in ("", " "):
+                code, out, err = run(capsys, *step, "--schema", "lifecycle", "--dsn", empty)
+                line = "holdfast: --dsn is empty: name a server, or leave it out for the embedded one\n"
+                assert (code, out, err) == (2, "", line), step
+        assert db.execute("SELECT count(*) FROM ops.partitions()").fetchall() == before
+    assert not (folder / ".holdfast").exists()
+
+
+def test_no_variable_of_libpq_moves_the_embedded_server(folder: Path) -> None:
+    """In processes: libpq reads the environment of the process itself."""
+    (folder / "service.conf").write_text("[other]\nhost=/nowhere\n")
+    elsewhere = {
+        "PGHOST": "nowhere.invalid",
+        "PGHOSTADDR": "127.0.0.1",
+        "PGPORT": "1",
+        "PGUSER": "eve",
+        "PGDATABASE": "eve",
+        "PGSERVICE": "other",
+        "PGSERVICEFILE": str(folder / "service.conf"),
+        "PGOPTIONS": "-c nonsense=1",
+        "PGPASSWORD": "geheim",
+        "PGSSLMODE": "nonsense",
+        "PGTARGETSESSIONATTRS": "standby",
+        "PGREQUIREAUTH": "scram-sha-256",
+        "PGAPPNAME": "eve",
+        "PGCLIENTENCODING": "nonsense",
+        "PGCONNECT_TIMEOUT": "nonsense",
+        "PGDATESTYLE": "nonsense",
+    }
+    event = "INSERT INTO lifecycle_events (event_type, created_at) VALUES ('old', '2022-01-05')"
+    command(folder, "migrate", **elsewhere)
+    command(folder, "psql", "--schema", "lifecycle", "--", "-qc", event, **elsewhere)
+    done = command(folder, "retain", "--now", "2035-01-01T00:00Z", **elsewhere)
+    assert "lifecycle: archive lifecycle_events_2022_01 (1 row)\n" in done.stdout
+    assert command(folder, "restore-check", ".holdfast/archive", **elsewhere).stdout.startswith("ok ")
+    assert command(folder, "check", **elsewhere).stdout == "lifecycle: as declared\nmeeting: as declared\n"
+
+
+def test_the_environment_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGHOSTADDR", "127.0.0.1")
+    monkeypatch.setenv("PG_BIN", "ours")
+    with without_variables():
+        assert [name for name in os.environ if name.startswith("PG")] == ["PG_BIN"]
+    assert os.environ["PGHOSTADDR"] == "127.0.0.1"
 
 
 def test_commands_at_the_same_time_on_a_fresh_folder_all_end_well(folder: Path) -> None:

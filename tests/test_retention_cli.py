@@ -278,6 +278,31 @@ def test_a_server_that_goes_away_is_one_line_and_the_next_run_finishes(dsn: str,
         assert everything(db, store) == before
 
 
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("open", "is open to others (mode 0755) and rows are private: chmod 700 it, or give another --archive"),
+        ("file", "is not a folder that we may write to: give another --archive"),
+        ("file/below", "is not a folder that we may write to: give another --archive"),
+    ],
+)
+def test_an_archive_that_is_refused_is_refused_before_the_database_is_touched(
+    untouched: str, tmp_path: Path, place: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was begun at one archive is finished there, so nothing may begin at one that cannot be used."""
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o755)
+    (tmp_path / "file").write_text("")
+    with connect(untouched) as db:
+        before = live(db), value(db, "SELECT count(*) FROM ops.partitions()")
+        where = ("--dsn", untouched, "--schema", "lifecycle", "--archive", str(tmp_path / place))
+        assert run_here(*where) == 2
+        assert capsys.readouterr() == ("", f"holdfast: {tmp_path / place.partition('/')[0]} {words}\n")
+        assert value(db, "SELECT count(*) FROM ops.archive_log") == 0
+        assert (live(db), value(db, "SELECT count(*) FROM ops.partitions()")) == before
+        assert run_here(*where, "--plan") == 0  # which writes nothing
+
+
 # The command as it is, in a process whose clock is wrong.
 WITH_A_WRONG_CLOCK = """
 import sys

@@ -376,15 +376,28 @@ def test_what_is_kept_for_ever_gets_partitions_for_what_it_can_have_and_no_more(
     assert sum(quarantine(db).values()) == 2
 
 
-@pytest.mark.parametrize("at", [at for at, why in IMPOSSIBLE.items() if "ahead" not in why])
-def test_an_execution_with_an_impossible_time_is_not_purged_and_is_counted(db: Connection, at: str) -> None:
+@pytest.mark.parametrize("at", IMPOSSIBLE)
+@pytest.mark.parametrize("time", ["started_at", "completed_at"])
+def test_an_execution_with_an_impossible_time_is_not_purged_and_is_counted(db: Connection, time: str, at: str) -> None:
     """Quarantine would take its number from its events, so it stays."""
-    ids = executions(db, completed="5 years")
-    db.execute("UPDATE workflow_executions SET started_at = %s WHERE id = %s", (at, ids["completed"]))
+    ids = executions(db, completed="5 years", running="5 years", failed="1 day")
+    db.execute("UPDATE workflow_executions SET completed_at = started_at + '1 day'")
+    db.execute(f"UPDATE workflow_executions SET {time} = %s WHERE id = %s".encode(), (at, ids["completed"]))
     assert value(db, "SELECT ops.expired_rows('workflow_executions', %s)", NOW) == 0
     assert value(db, "SELECT ops.purge_rows('workflow_executions', %s, 9)", NOW) == 0
-    counted = value(db, "SELECT value FROM ops.health(%s) WHERE metric = 'ImpossibleTimes'", NOW)
-    assert counted == (0 if at == "infinity" else 1)  # that one is never old
+    assert value(db, "SELECT value FROM ops.health(%s) WHERE metric = 'ImpossibleTimes'", NOW) == 1
+
+
+def test_the_earliest_and_the_furthest_time_that_can_be_are_possible(db: Connection) -> None:
+    ids = executions(db, completed="5 years", failed="5 years", cancelled="5 years")
+    at = {"completed": "2020-01-01 00:00Z", "failed": "2027-12-31 23:59:59.999999Z", "cancelled": None}
+    for status, end in at.items():
+        times = ("2020-01-01 00:00Z", end, ids[status])
+        db.execute("UPDATE workflow_executions SET started_at = %s, completed_at = %s WHERE id = %s", times)
+    assert value(db, "SELECT value FROM ops.health(%s) WHERE metric = 'ImpossibleTimes'", NOW) == 0
+    assert value(db, "SELECT ops.expired_rows('workflow_executions', %s)", NOW) == 2
+    assert value(db, "SELECT ops.purge_rows('workflow_executions', %s, 9)", NOW) == 2
+    assert column(db, "SELECT status FROM workflow_executions") == ["failed"]
 
 
 def test_a_month_that_is_made_again_after_its_archive_becomes_its_next_part(db: Connection) -> None:

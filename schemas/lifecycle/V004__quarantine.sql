@@ -5,6 +5,8 @@
 -- Nothing that these tables hold is older: the document's first partition is January 2024. (Assumed.)
 ALTER TABLE ops.partition_policy ADD COLUMN earliest timestamptz NOT NULL DEFAULT '2020-01-01 00:00Z';
 ALTER TABLE ops.row_policy ADD COLUMN earliest timestamptz NOT NULL DEFAULT '2020-01-01 00:00Z';
+ALTER TABLE ops.row_policy ADD COLUMN end_column text;  -- a second time that decides; NULL: there is none
+UPDATE ops.row_policy SET end_column = 'completed_at' WHERE table_name = 'workflow_executions';
 
 -- Whole rows, personal data and all, until somebody gives them back to their table or deletes them by hand.
 CREATE TABLE ops.quarantine (
@@ -143,7 +145,27 @@ BEGIN
   RETURN moved;
 END $$;
 
--- How many rows of a table that is not partitioned are expired. One with an impossible time is not: it stays.
+-- Whether a time of a row cannot be right, as SQL over the row of a table that is not partitioned: true where it cannot.
+-- It is held to the partitions that are made furthest ahead.
+CREATE FUNCTION ops.impossible_time(p_policy ops.row_policy, p_now timestamptz) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+  SELECT string_agg(
+    format('NOT isfinite(%1$I) OR %1$I < timestamptz %2$L OR %1$I >= timestamptz %3$L',
+           at, p_policy.earliest,
+           (SELECT max(ops.floor_step(p_now, p.step) + (p.premake + 1) * p.step) FROM ops.partition_policy p)),
+    ' OR ')
+  FROM unnest(ARRAY[p_policy.age_column, p_policy.end_column]) AS at WHERE at IS NOT NULL
+$$;
+
+-- Which rows of such a table are expired, as SQL with the oldest time that is kept as $1. One with an impossible time is
+-- not: it stays.
+CREATE FUNCTION ops.is_expired(p_policy ops.row_policy, p_now timestamptz) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+  SELECT format('%I < $1 AND (%s) IS NOT TRUE AND (%s)',
+                p_policy.age_column, ops.impossible_time(p_policy, p_now), p_policy.predicate)
+$$;
+
+-- How many they are.
 CREATE OR REPLACE FUNCTION ops.expired_rows(p_table text, p_now timestamptz) RETURNS bigint
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, public, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
@@ -151,9 +173,8 @@ DECLARE
   found  bigint;
 BEGIN
   SELECT * INTO STRICT policy FROM ops.row_policy WHERE table_name = p_table;
-  EXECUTE format('SELECT count(*) FROM public.%1$I WHERE %2$I < $1 AND %2$I >= $2 AND (%3$s)',
-                 p_table, policy.age_column, policy.predicate)
-  INTO found USING p_now - policy.retention, policy.earliest;
+  EXECUTE format('SELECT count(*) FROM public.%I WHERE %s', p_table, ops.is_expired(policy, p_now))
+  INTO found USING p_now - policy.retention;
   RETURN found;
 END $$;
 
@@ -167,8 +188,8 @@ BEGIN
   SELECT * INTO STRICT policy FROM ops.row_policy WHERE table_name = p_table;
   EXECUTE format(
     'DELETE FROM public.%1$I WHERE ctid = ANY (ARRAY(
-       SELECT ctid FROM public.%1$I WHERE %2$I < $1 AND %2$I >= $2 AND (%3$s) LIMIT $3 FOR UPDATE SKIP LOCKED))',
-    p_table, policy.age_column, policy.predicate) USING p_now - policy.retention, policy.earliest, p_limit;
+       SELECT ctid FROM public.%1$I WHERE %2$s LIMIT $2 FOR UPDATE SKIP LOCKED))',
+    p_table, ops.is_expired(policy, p_now)) USING p_now - policy.retention, p_limit;
   GET DIAGNOSTICS gone = ROW_COUNT;
   RETURN gone;
 END $$;
@@ -194,7 +215,8 @@ BEGIN
   END LOOP;
   FOR plain IN SELECT * FROM ops.row_policy r WHERE r.retention IS NOT NULL ORDER BY r.table_name LOOP
     RETURN QUERY EXECUTE format(
-      'SELECT $1, ''ImpossibleTimes'', count(*) FROM public.%I WHERE %I < $2', plain.table_name, plain.age_column)
-      USING plain.table_name, plain.earliest;
+      'SELECT $1, ''ImpossibleTimes'', count(*) FROM public.%I WHERE %s',
+      plain.table_name, ops.impossible_time(plain, p_now))
+      USING plain.table_name;
   END LOOP;
 END $$;

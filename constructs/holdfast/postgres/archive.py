@@ -71,7 +71,7 @@ class Folder:
 
     def put(self, name: str, body: bytes) -> None:
         path = self.path / name
-        self._refuse_readers()
+        self.refuse_unfit()
         private_folder(path.parent)
         if path.exists():
             refuse_other(f"{self.where}/{name}", path.read_bytes(), body)
@@ -89,9 +89,13 @@ class Folder:
         finally:
             os.close(folder)
 
-    def _refuse_readers(self) -> None:
+    def refuse_unfit(self) -> None:
         """A folder that others may enter is not closed by us: it may be /tmp."""
-        if self.path.exists() and (mode := stat.S_IMODE(self.path.stat().st_mode)) & 0o077:
+        path = Path(self.where)
+        there = next(place for place in (path, *path.parents) if place.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+            raise InputError(f"{there} is not a folder that we may write to: give another --archive")
+        if there == path and (mode := stat.S_IMODE(path.stat().st_mode)) & 0o077:
             raise InputError(
                 f"{self.where} is open to others (mode {mode:04o}) and rows are private: "
                 "chmod 700 it, or give another --archive"
@@ -128,6 +132,14 @@ def open_store(where: str) -> Store:
     from holdfast.live.s3 import S3
 
     return S3.open(where)
+
+
+def open_to_write(where: str) -> Store:
+    """The same; a folder that would be refused is refused now, before a row is on its way there."""
+    store = open_store(where)
+    if isinstance(store, Folder):
+        store.refuse_unfit()
+    return store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

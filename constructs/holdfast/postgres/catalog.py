@@ -253,12 +253,12 @@ def _extra(name: str, facts: Facts, declared: Catalog) -> Iterator[Difference]:
 
 def main(folder: Path = Path("schemas")) -> None:
     """Writes the declared catalog of every schema, from a server that has nothing else."""
-    from holdfast.postgres.connection import connect
+    from holdfast.postgres.connection import connect, without_variables
     from holdfast.postgres.migrations import load as migrations
     from holdfast.postgres.migrations import migrate
     from holdfast.postgres.server import temporary
 
-    with temporary() as server:
+    with without_variables(), temporary() as server:
         for number, schema in enumerate(sorted(p for p in folder.iterdir() if p.is_dir())):
             with connect(server.dsn()) as admin:
                 admin.execute(f"CREATE DATABASE declared_{number}".encode())

