@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.files import private_folder
 from holdfast.local.gate import FILE, HEADER, Secret
 
