@@ -153,12 +153,6 @@ def placements(stacks: Iterable[Stack], environments: Iterable[Environment] = En
     return tuple(Placed(stack, env) for env in wanted for stack in stacks if env in stack.environments)
 
 
-def shown_by(placed: Placed, places: Iterable[Placed]) -> tuple[Placed, ...]:
-    """What ``placed`` shows on a dashboard: the first stack of a system carries the page for all of its stacks."""
-    system = [p for p in places if p.stack.system == placed.stack.system and p.env is placed.env]
-    return tuple(p for p in system if p.watched) if placed == system[0] else ()
-
-
 def environments_named(label: str) -> tuple[Environment, ...]:
     """``all`` or one environment's label; anything else is refused with the labels that exist."""
     if label == "all":

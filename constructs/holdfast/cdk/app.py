@@ -9,7 +9,7 @@ from typing import Any
 import aws_cdk as cdk
 from cdk_nag import AwsSolutionsChecks, HIPAASecurityChecks, NIST80053R5Checks
 
-from holdfast.catalog import environments_named, placements, shown_by
+from holdfast.catalog import environments_named, placements
 from holdfast.cdk.plugin import Conventions
 from holdfast.cdk.stack import TableStack
 from holdfast.model import Stack
@@ -24,7 +24,7 @@ def estate(stacks: tuple[Stack, ...], context: Mapping[str, Any], outdir: str | 
     )
     places = placements(stacks, environments_named(str(root.node.try_get_context("env"))))
     for placed in places:
-        TableStack(root, placed, shown=shown_by(placed, places))
+        TableStack(root, placed)
     cdk.Validations.of(root).add_plugins(
         Conventions(stacks, places, now=datetime.now(UTC)),
         AwsSolutionsChecks(root),

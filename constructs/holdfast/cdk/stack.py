@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import aws_cdk as cdk
 from constructs import Construct
 
@@ -18,9 +16,9 @@ from holdfast.monitoring import dashboard, table_alarms
 
 
 class TableStack(cdk.Stack):
-    """Never subclassed: what differs between stacks is data. ``shown`` are the places on its system's dashboard."""
+    """Never subclassed: what differs between stacks is data."""
 
-    def __init__(self, scope: Construct, placed: Placed, *, shown: Iterable[Placed] = ()) -> None:
+    def __init__(self, scope: Construct, placed: Placed) -> None:
         super().__init__(
             scope,
             placed.id,
@@ -47,5 +45,5 @@ class TableStack(cdk.Stack):
             from holdfast.cdk.stores import add_stores  # takes long to load, and a stack of tables needs none of it
 
             add_stores(self, placed, key, topic)
-        if pages := tuple(shown):
-            add_dashboard(self, f"{placed.stack.system}-{placed.word}", dashboard(pages))
+        if placed.watched:
+            add_dashboard(self, placed, dashboard(placed))

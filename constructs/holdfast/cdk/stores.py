@@ -63,7 +63,7 @@ def add_stores(scope: Construct, placed: Placed, key: kms.IKey, topic: str | Non
         options = context.options
         watched = [s for s in placed.stores if options.documents or not isinstance(s, Documents)]
         page = store_dashboard(placed, watched, aurora=options.aurora, prefix=options.topic_prefix)
-        add_dashboard(scope, f"{placed.stack.system}-{placed.word}", page)
+        add_dashboard(scope, placed, page)
 
 
 def _archive(store: Database, buckets: dict[str, GuardedBucket]) -> GuardedBucket | None:
