@@ -32,6 +32,10 @@ PUBLISHED = {
     },
     ("AWS/Kafka", "MessagesInPerSec"): [{"Cluster Name", "Broker ID", "Topic"}],
     ("AWS/Kafka", "KafkaDataLogsDiskUsed"): [{"Cluster Name", "Broker ID"}],
+    **{
+        ("AWS/DocDB", m): [{"DBClusterIdentifier"}]
+        for m in ("CPUUtilization", "LowMemNumOperationsThrottled", "LowMemNumOperationsTimedOut")
+    },
     # Written by our own jobs; tests/test_database_functions.py holds them to it.
     **{
         ("Holdfast/Database", m): [{"Database", "Table"}]
@@ -124,6 +128,8 @@ def test_thresholds(templates: dict[str, Json]) -> None:
         ("late", 300),
         ("dead-letters", 0),
         ("disk", 80),
+        # documents
+        ("memory", 0),
     }
 
 

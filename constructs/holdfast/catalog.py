@@ -21,7 +21,7 @@ from holdfast.model import (
     unknown_placeholders,
 )
 from holdfast.policy import lifetime, required
-from holdfast.stores import Store
+from holdfast.stores import Broker, Store, Topic
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,10 @@ class Placed:
 
     def required(self, table: Table | Store) -> Guard:
         return required(table, self.env, self.stack.floor)
+
+    def topic(self, broker: Broker, topic: Topic) -> str:
+        """The full name of a topic here."""
+        return broker.topic(topic, self.env.topic_prefix)
 
     def assumptions(self, table: Table) -> Iterator[Assumption]:
         """Everything about ``table`` that no source gives."""

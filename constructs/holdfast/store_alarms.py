@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from holdfast.broker_alarms import broker_alarms, documents_alarms
 from holdfast.catalog import Placed
 from holdfast.model import Guard
 from holdfast.monitoring import PERIOD, Alarm, Metric, waiting
-from holdfast.stores import Broker, Database, Documents, Store
+from holdfast.stores import Broker, Database, Documents, Engine, Store
 
 RDS = "AWS/RDS"
 JOBS = "Holdfast/Database"  # the namespace of what the daily jobs write to their log as metrics
@@ -61,29 +61,27 @@ def max_connections(store: Database) -> int:
     return store.pool.max_connections if store.pool else MAX_CONNECTIONS
 
 
-def store_alarms(placed: Placed, store: Store, *, aurora: bool = False, prefix: str | None = None) -> Iterator[Alarm]:
-    """Every alarm of one store; ``aurora`` where its database is a cluster, ``prefix`` where topics have another."""
+def store_alarms(placed: Placed, store: Store) -> Iterator[Alarm]:
+    """Every alarm of one store."""
     name = placed.fill(store.name)
     match store:
         case Database():
-            yield from _server(name, store, cluster=aurora)
+            yield from _server(name, store)
             yield from _jobs(name, store)
             yield _backups(name, vault_name(placed))
         case Broker():
-            yield from broker_alarms(store, name, prefix)
+            yield from broker_alarms(placed, store)
         case Documents():
             yield from documents_alarms(name)
         case _:
             return
 
 
-def store_dashboard(
-    placed: Placed, stores: Iterable[Store], *, aurora: bool = False, prefix: str | None = None
-) -> dict[str, Any]:
+def store_dashboard(placed: Placed) -> dict[str, Any]:
     """One page: all alarms of the stores, then the graph behind each. ``${…}`` stand where Fn::Sub fills in."""
     arn = f"arn:${{AWS::Partition}}:cloudwatch:{placed.region}:${{AWS::AccountId}}:alarm:"
-    watched = (s for s in stores if Guard.ALARMS in placed.required(s))
-    alarms = [arn + a.name for s in watched for a in store_alarms(placed, s, aurora=aurora, prefix=prefix)]
+    watched = (s for s in placed.stores if Guard.ALARMS in placed.required(s))
+    alarms = [arn + a.name for s in watched for a in store_alarms(placed, s)]
     status = {"title": f"Alarms of {placed.name}", "alarms": alarms}
     graphs = [
         {
@@ -103,7 +101,8 @@ def store_dashboard(
     return {"widgets": [{"type": "alarm", "x": 0, "y": 0, "width": 24, "height": 4, "properties": status}, *graphs]}
 
 
-def _server(name: str, store: Database, *, cluster: bool) -> Iterator[Alarm]:
+def _server(name: str, store: Database) -> Iterator[Alarm]:
+    cluster = store.engine is Engine.AURORA
     of = {"DBClusterIdentifier" if cluster else "DBInstanceIdentifier": name}
     yield StoreAlarm(
         id="Cpu",
