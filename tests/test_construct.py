@@ -16,7 +16,7 @@ from holdfast import Data, DeclarationError, Durable, Environment, Guard, Placed
 from holdfast.advice import logical_id
 from holdfast.policy import RECOVERY_DAYS
 from holdfast.template import StackSeen, observe
-from stacks import CATALOG, acs, orange_theory
+from stacks import CATALOG, acs, lifecycle, orange_theory
 
 PROD = Environment.PROD
 PLAIN: dict[str, Any] = {"purpose": "", "key": key("id"), "lifetime": Durable(), "data": Data.OPERATIONAL}
@@ -99,6 +99,19 @@ def test_an_index_in_one_stack_changes_no_other(templates: dict[str, Json], tmp_
     estate(stacks, CONTEXT | {"env": "prod"}, str(tmp_path)).synth()
     after = {p.id: json.loads((tmp_path / f"{p.id}.template.json").read_text()) for p in placements(stacks, [PROD])}
     assert [id_ for id_ in after if after[id_] != templates[id_]] == [Placed(last, PROD).id]
+
+
+def test_a_stack_of_tables_and_other_stores_has_one_dashboard_for_both(tmp_path: Path) -> None:
+    mixed = replace(lifecycle.STACK, tables=(Table(name="orders", **PLAIN),))
+    resources = synthesized(mixed, PROD, tmp_path)["Resources"]
+    widgets = json.loads(resources["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"])["widgets"]
+    shown = {arn.partition(":alarm:")[2] for w in widgets for arn in w["properties"].get("alarms", ())}
+    alarms = (r["Properties"] for r in resources.values() if r["Type"] == "AWS::CloudWatch::Alarm")
+    assert shown == {a["AlarmName"] for a in alarms}
+    cells = [
+        (w["x"] + column, w["y"] + row) for w in widgets for column in range(w["width"]) for row in range(w["height"])
+    ]
+    assert len(cells) == len(set(cells))  # none hides another
 
 
 def keys(templates: dict[str, Json]) -> dict[str, Json]:

@@ -212,13 +212,11 @@ def topic_policy(topic: object) -> dict[str, Any]:
     }
 
 
-def dashboard(placed: Placed) -> dict[str, Any]:
-    """One page: the alarms of a stack's tables, then the metrics behind them. ``${…}`` stand where Fn::Sub fills in."""
-    return {"widgets": list(_widgets(placed))}
-
-
-def _widgets(placed: Placed) -> Iterator[dict[str, Any]]:
+def table_widgets(placed: Placed) -> Iterator[dict[str, Any]]:
+    """The alarms of a stack's tables, then the metrics behind them. ``${…}`` stand where Fn::Sub fills in."""
     tables = [(placed.fill(t.name), t) for t in placed.watched]
+    if not tables:
+        return
     arn = f"arn:${{AWS::Partition}}:cloudwatch:{placed.region}:${{AWS::AccountId}}:alarm:"
     alarms = [arn + alarm.name for name, table in tables for alarm in table_alarms(table, name)]
     status = {"title": f"Alarms of {placed.name}", "alarms": alarms}

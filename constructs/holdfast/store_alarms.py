@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.broker_alarms import broker_alarms, documents_alarms
 from holdfast.catalog import Placed
 from holdfast.model import Guard
-from holdfast.monitoring import PERIOD, Alarm, Metric, waiting
+from holdfast.monitoring import PERIOD, Alarm, Metric, table_widgets, waiting
 from holdfast.stores import Broker, Database, Documents, Engine, Store
 
 RDS = "AWS/RDS"
@@ -77,17 +77,27 @@ def store_alarms(placed: Placed, store: Store) -> Iterator[Alarm]:
             return
 
 
-def store_dashboard(placed: Placed) -> dict[str, Any]:
-    """One page: all alarms of the stores, then the graph behind each. ``${…}`` stand where Fn::Sub fills in."""
+def dashboard(placed: Placed) -> dict[str, Any] | None:
+    """The page of a stack: its tables, below them its other stores; none where nothing is watched."""
+    tables = list(table_widgets(placed))
+    top = max((w["y"] + w["height"] for w in tables), default=0)
+    widgets = [*tables, *_store_widgets(placed, top)]
+    return {"widgets": widgets} if widgets else None
+
+
+def _store_widgets(placed: Placed, top: int) -> Iterator[dict[str, Any]]:
+    """All alarms of the stores, then the graph behind each. ``${…}`` stand where Fn::Sub fills in."""
     arn = f"arn:${{AWS::Partition}}:cloudwatch:{placed.region}:${{AWS::AccountId}}:alarm:"
     watched = (s for s in placed.stores if Guard.ALARMS in placed.required(s))
     alarms = [arn + a.name for s in watched for a in store_alarms(placed, s)]
-    status = {"title": f"Alarms of {placed.name}", "alarms": alarms}
-    graphs = [
-        {
+    if alarms:
+        status = {"title": f"Alarms of {placed.name}", "alarms": alarms}
+        yield {"type": "alarm", "x": 0, "y": top, "width": 24, "height": 4, "properties": status}
+    for number, alarm in enumerate(alarms):
+        yield {
             "type": "metric",
             "x": number % 3 * 8,
-            "y": 4 + number // 3 * 5,
+            "y": top + 4 + number // 3 * 5,
             "width": 8,
             "height": 5,
             "properties": {
@@ -96,9 +106,6 @@ def store_dashboard(placed: Placed) -> dict[str, Any]:
                 "annotations": {"alarms": [alarm]},
             },
         }
-        for number, alarm in enumerate(alarms)
-    ]
-    return {"widgets": [{"type": "alarm", "x": 0, "y": 0, "width": 24, "height": 4, "properties": status}, *graphs]}
 
 
 def _server(name: str, store: Database) -> Iterator[Alarm]:

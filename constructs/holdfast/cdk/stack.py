@@ -12,7 +12,8 @@ from holdfast.cdk.stream import StreamProcessor, application_policy
 from holdfast.cdk.table import GuardedTable
 from holdfast.keys import needs_key
 from holdfast.model import Tier
-from holdfast.monitoring import dashboard, table_alarms
+from holdfast.monitoring import table_alarms
+from holdfast.store_alarms import dashboard
 
 
 class TableStack(cdk.Stack):
@@ -45,5 +46,5 @@ class TableStack(cdk.Stack):
             from holdfast.cdk.stores import add_stores  # takes long to load, and a stack of tables needs none of it
 
             add_stores(self, placed, key, topic)
-        if placed.watched:
-            add_dashboard(self, placed, dashboard(placed))
+        if page := dashboard(placed):
+            add_dashboard(self, placed, page)

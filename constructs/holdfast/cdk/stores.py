@@ -16,11 +16,9 @@ from holdfast.cdk.context import StoreContext
 from holdfast.cdk.database import GuardedDatabase
 from holdfast.cdk.documents import GuardedDocuments
 from holdfast.cdk.functions import DatabaseFunctions
-from holdfast.cdk.monitoring import add_dashboard
 from holdfast.cdk.pool import DatabasePool
 from holdfast.cdk.registry import ServiceRegistry
 from holdfast.model import DeclarationError
-from holdfast.store_alarms import store_dashboard
 from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Registry
 
 
@@ -57,8 +55,6 @@ def add_stores(scope: Construct, placed: Placed, key: kms.IKey, topic: str | Non
                 uses += applications.of_registry(placed, store)
     if uses:
         application_policy(scope, placed, uses)
-    if topic:
-        add_dashboard(scope, placed, store_dashboard(placed))
 
 
 def _archive(store: Database, buckets: dict[str, GuardedBucket]) -> GuardedBucket | None:
