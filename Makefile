@@ -82,7 +82,7 @@ docs: setup
 
 # What a migration changes, as the catalogs that `holdfast db check` compares with.
 catalogs: setup
-	python -m holdfast.postgres.catalog
+	python -m holdfast.postgres.write_catalogs
 
 bench: setup
 	python benchmarks/synth.py

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from holdfast import Data, Durable, Stack, Table, key
+from holdfast.stores import Database, Engine
 
 
 def table(**changes: Any) -> Table:
@@ -20,3 +22,9 @@ def table(**changes: Any) -> Table:
 
 def stack(*tables: Table, **changes: Any) -> Stack:
     return Stack(**({"id": "Shop-{env}", "system": "shop", "owner": "shop-team", "tables": tables} | changes))
+
+
+def on_aurora(declared: Stack) -> Stack:
+    """The same stack, its databases on another engine."""
+    stores = (replace(s, engine=Engine.AURORA) if isinstance(s, Database) else s for s in declared.stores)
+    return replace(declared, stores=tuple(stores))

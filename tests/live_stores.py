@@ -12,7 +12,7 @@ from accounts import NOW
 from conftest import Json
 from emulator import Aws, fresh_account
 from live_account import REGION, log_in
-from meeting_synth import STACKS, synthesized
+from meeting_synth import STACKS, declared, synthesized
 
 from holdfast import Environment, Placed
 from holdfast.account import Account
@@ -71,12 +71,12 @@ class Door:
         return read(cast(Api, self), now=NOW, places=[placed])
 
 
-@cache
-def deployed(number: int = 0, **options: str) -> Aws:
-    """The meeting system in an account of its own; another number, another account."""
+def deployed(placed: Placed = PLACED) -> Aws:
+    """The meeting system in an account of its own."""
     aws = fresh_account()
     client = Client(emulator=aws.emulator, account=aws.account)
-    template = synthesized(**options)[f"{STACKS['prod']}.template.json"]
+    files = declared() if placed == PLACED else synthesized(placed.stack)
+    template = files[f"{STACKS['prod']}.template.json"]
     client.deploy(PLACED.name, client.with_code(template, PLACED.region), PLACED.region, protected=True)
     return aws
 
@@ -90,15 +90,15 @@ def open_door(aws: Aws) -> Api:
 
 
 @cache
-def _recorded(**options: str) -> dict[tuple[Call, str], Any]:
-    door = Door({}, open_door(deployed(**options)))
-    door.read()
+def _recorded(placed: Placed) -> dict[tuple[Call, str], Any]:
+    door = Door({}, open_door(deployed(placed)))
+    door.read(placed)
     return door.answers
 
 
-def door(**options: str) -> Door:
+def door(placed: Placed = PLACED) -> Door:
     """What the emulator answered about a system that is as it was deployed."""
-    return Door(_recorded(**options or {"documents": "true"}))
+    return Door(_recorded(placed))
 
 
 def look(*accounts: Account, placed: Placed = PLACED, **options: Any) -> Audit:

@@ -10,23 +10,29 @@ from pathlib import Path
 
 from conftest import CONTEXT, Json
 
+from holdfast import Stack
+from stacks import meeting
+
 STACKS = {"prod": "MeetingSystem-prod", "test": "MeetingSystem-test"}
 
 
-@cache
-def synthesized(env: str = "all", **options: str) -> dict[str, Json]:
-    """Every file of the assembly, by name; ``options`` are what -c would say."""
+def synthesized(stack: Stack = meeting.STACK) -> dict[str, Json]:
+    """Every file of the assembly, by name."""
     from holdfast.cdk import estate
-    from stacks import meeting
 
     with tempfile.TemporaryDirectory() as folder:
-        estate((meeting.STACK,), CONTEXT | {"env": env} | options, folder).synth()
+        estate((stack,), CONTEXT | {"env": "all"}, folder).synth()
         return {p.name: json.loads(p.read_bytes()) for p in Path(folder).glob("*.json")}
 
 
+@cache
+def declared() -> dict[str, Json]:
+    """The assembly of the stack as it is declared."""
+    return synthesized()
+
+
 def template(env: str) -> Json:
-    """With everything in it, also what is there by flag only."""
-    return synthesized(documents="true")[f"{STACKS[env]}.template.json"]
+    return declared()[f"{STACKS[env]}.template.json"]
 
 
 def resources(found: Json, kind: str) -> Iterator[tuple[str, Json]]:

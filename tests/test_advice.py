@@ -22,10 +22,10 @@ from mutants import MUTATIONS, mutants, tables
 
 from holdfast import Environment, placements
 from holdfast.advice import logical_id
-from holdfast.assembly import InputError
 from holdfast.audit import Audit, audit
 from holdfast.audit_stores import PROTECT
 from holdfast.cli import _parser
+from holdfast.errors import InputError
 from holdfast.fix import plan
 from holdfast.live.calls import AUDIT
 from holdfast.live.options import Options

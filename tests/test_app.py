@@ -12,6 +12,14 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Json
 
+from holdfast import DeclarationError
+
+RETIRED = [
+    ("aurora", "true", "engine=Engine.AURORA of the Database"),
+    ("documents", "false", "Documents(…) in stores= of the stack"),
+    ("topicPrefix", "blue", "topic_prefix of the Environment"),
+    ("zones", "a,b,d", "zones of the Environment"),
+]
 CDK = ROOT / "node_modules" / ".bin" / "cdk"
 
 
@@ -70,3 +78,14 @@ def test_no_credentials_are_needed_or_looked_for(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*.template.json"))) == 11
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert "missing" not in manifest, "no context look-ups"
+
+
+@pytest.mark.parametrize(("flag", "value", "declare"), RETIRED)
+def test_a_flag_of_former_versions_is_refused_with_the_place_of_its_fact(
+    flag: str, value: str, declare: str, tmp_path: Path
+) -> None:
+    from app import build
+
+    with pytest.raises(DeclarationError) as said:
+        build(str(tmp_path), **{flag: value})
+    assert str(said.value) == f"-c {flag}={value}: no flag decides this any more; declare {declare} and drop the flag"

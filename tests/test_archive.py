@@ -24,7 +24,7 @@ from lifecycle_database import NOW, archived, database, events, fill_months, liv
 from postgres import server
 
 from holdfast import cli
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.live.s3 import S3
 from holdfast.postgres.archive import ArchiveError, Checked, Folder, Manifest, check, open_store
 from holdfast.postgres.connection import Connection, connect

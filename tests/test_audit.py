@@ -21,10 +21,10 @@ from declare import table as declared_table
 from holdfast import Assumed, Data, Environment, Fact, Guard, Placed, Waiver, catalog, gsi, key, number, placements
 from holdfast.account import Account, IndexUse, Mention, StackLive, TableSeen, Unreadable
 from holdfast.age import Declaration, declarations
-from holdfast.assembly import InputError
 from holdfast.audit import Audit, audit
 from holdfast.audit_stores import NOT_APPLIED
 from holdfast.code import mentions
+from holdfast.errors import InputError
 from holdfast.gap import Commit, Gap
 from holdfast.intrinsics import Unknown
 from holdfast.model import Encryption, Usage

@@ -12,12 +12,13 @@ from conftest import CONTEXT, Json
 from hypothesis import HealthCheck, given, settings
 from strategies import ENVIRONMENTS, GUARDS, legal_tables
 
-from holdfast import Data, DeclarationError, Durable, Environment, Guard, Placed, Stack, Table, gsi, key
+from holdfast import Data, DeclarationError, Durable, Environment, Guard, Placed, Stack, Table, gsi, key, placements
 from holdfast.advice import logical_id
 from holdfast.policy import RECOVERY_DAYS
 from holdfast.template import StackSeen, observe
-from stacks import acs, orange_theory
+from stacks import CATALOG, acs, lifecycle, orange_theory
 
+PROD = Environment.PROD
 PLAIN: dict[str, Any] = {"purpose": "", "key": key("id"), "lifetime": Durable(), "data": Data.OPERATIONAL}
 
 
@@ -73,19 +74,44 @@ def test_a_ttl_floor_without_an_attribute_is_refused(tmp_path: Path) -> None:
 def test_logical_ids_do_not_depend_on_the_order_of_declarations(templates: dict[str, Json], tmp_path: Path) -> None:
     for stack in (orange_theory.STACK, acs.STACK):
         other = replace(stack, tables=tuple(reversed(stack.tables)), patterns=(), entities=())
-        after = synthesized(other, Environment.PROD, tmp_path)["Resources"].keys()
-        before = templates[Placed(stack, Environment.PROD).id]["Resources"].keys()
-        assert after - {"Dashboard"} == before - {"Dashboard"}  # the page goes with the first stack of a system
+        after = synthesized(other, PROD, tmp_path)["Resources"].keys()
+        before = templates[Placed(stack, PROD).id]["Resources"].keys()
+        assert after == before
 
 
 def test_a_new_table_leaves_the_others_alone(templates: dict[str, Json], tmp_path: Path) -> None:
     stack = orange_theory.STACK
     new = Table(name="studio-Rooms-{env}", **PLAIN, indexes=(gsi("storeId"),))
-    template = synthesized(replace(stack, tables=(new, *stack.tables)), Environment.PROD, tmp_path)
+    template = synthesized(replace(stack, tables=(new, *stack.tables)), PROD, tmp_path)
     before, after = templates["OrangeTheoryStack-prod"]["Resources"], template["Resources"]
-    added = {i for i in after.keys() - before.keys() if after[i]["Type"] != "AWS::CloudWatch::Dashboard"}
+    added = after.keys() - before.keys()
     assert {after[i]["Type"] for i in added} == {"AWS::DynamoDB::Table", "AWS::CloudWatch::Alarm"}
-    assert all(after[i] == before[i] for i in before)
+    assert {i for i in before if after[i] != before[i]} == {"Dashboard"}
+
+
+def test_an_index_in_one_stack_changes_no_other(templates: dict[str, Json], tmp_path: Path) -> None:
+    from holdfast.cdk import estate
+
+    *others, last = (s for s in CATALOG if s.system == "callytics")
+    changed, *tables = last.tables
+    changed = replace(changed, indexes=(*changed.indexes, gsi("addedLater")))
+    stacks = (*others, replace(last, tables=(changed, *tables)))
+    estate(stacks, CONTEXT | {"env": "prod"}, str(tmp_path)).synth()
+    after = {p.id: json.loads((tmp_path / f"{p.id}.template.json").read_text()) for p in placements(stacks, [PROD])}
+    assert [id_ for id_ in after if after[id_] != templates[id_]] == [Placed(last, PROD).id]
+
+
+def test_a_stack_of_tables_and_other_stores_has_one_dashboard_for_both(tmp_path: Path) -> None:
+    mixed = replace(lifecycle.STACK, tables=(Table(name="orders", **PLAIN),))
+    resources = synthesized(mixed, PROD, tmp_path)["Resources"]
+    widgets = json.loads(resources["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"])["widgets"]
+    shown = {arn.partition(":alarm:")[2] for w in widgets for arn in w["properties"].get("alarms", ())}
+    alarms = (r["Properties"] for r in resources.values() if r["Type"] == "AWS::CloudWatch::Alarm")
+    assert shown == {a["AlarmName"] for a in alarms}
+    cells = [
+        (w["x"] + column, w["y"] + row) for w in widgets for column in range(w["width"]) for row in range(w["height"])
+    ]
+    assert len(cells) == len(set(cells))  # none hides another
 
 
 def keys(templates: dict[str, Json]) -> dict[str, Json]:

@@ -19,8 +19,8 @@ from emulator import fresh_account
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from holdfast.assembly import InputError
 from holdfast.catalog import Placed
+from holdfast.errors import InputError
 from holdfast.model import Environment
 from holdfast.postgres.connection import connect
 from holdfast.postgres.server import Server, temporary

@@ -221,7 +221,8 @@ def test_a_folder_without_schemas_or_with_a_broken_catalog_says_so(
     code, _, err = run(capsys, *here)
     assert code == 2
     assert err == (
-        "holdfast: schemas/meeting/catalog.json is not there: write it with `python -m holdfast.postgres.catalog`\n"
+        "holdfast: schemas/meeting/catalog.json is not there: "
+        "write it with `python -m holdfast.postgres.write_catalogs`\n"
     )
 
 

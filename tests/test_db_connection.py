@@ -15,7 +15,7 @@ from conftest import ROOT
 from postgres import database, server
 from psycopg.conninfo import conninfo_to_dict
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.postgres.connection import PrivilegeError, clear_errors, connect, with_tls
 
 

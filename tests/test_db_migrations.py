@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT
 from postgres import database
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.postgres.connection import Connection, PrivilegeError, connect
 from holdfast.postgres.migrations import Migration, load, migrate, plan
 

@@ -16,7 +16,7 @@ import pytest
 from conftest import ROOT
 from postgres import MAJORS, NEWEST
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.postgres import server as module
 from holdfast.postgres.connection import connect
 from holdfast.postgres.server import Server, candidates, kept, temporary

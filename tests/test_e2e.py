@@ -16,9 +16,9 @@ import pytest
 from conftest import ROOT, count
 from emulator import Aws
 
-from holdfast.assembly import InputError
 from holdfast.catalog import environments_named, placements
 from holdfast.cli import main
+from holdfast.errors import InputError
 from holdfast.local import deploy, process
 from holdfast.local.client import ACCOUNT
 from stacks import CATALOG

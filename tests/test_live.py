@@ -15,7 +15,7 @@ from emulator import Aws, fresh_account
 from live_account import REGION, TAGS, api, bare, clean, furnish
 
 from holdfast.account import ONLY_IN_TEMPLATES, Account, Mention
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.iam import Call
 from holdfast.intrinsics import Unknown
 from holdfast.live import alarms, calls, mentions, tables

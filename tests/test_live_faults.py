@@ -22,7 +22,7 @@ from faults import DOWN, RESET, Asked, Reply, error, only, sometimes
 from live_account import REGION, api, bare, clean, furnish, wrong
 
 from holdfast.account import Account, Part
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.iam import Call
 from holdfast.intrinsics import Unknown
 from holdfast.live import pace

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from accounts import NOW
 from conftest import Json
+from declare import on_aurora
 from emulator import Aws
 from live_stores import PLACED, Change, Door, deployed, door, look, open_door
 
@@ -31,7 +32,7 @@ from holdfast.rules.base import Outcome
 from holdfast.rules.stores import STORE_RULES
 from holdfast.stores import Bucket, Registry
 
-AURORA = {"documents": "true", "aurora": "true"}
+AURORA = Placed(on_aurora(PLACED.stack), PLACED.env)
 DATABASE, CACHE, BROKER = "meeting-prod", "meeting-cache-prod", "meeting-broker-prod"
 BUCKET, DOCUMENTS = "meeting-system-prod", "meeting-documents-prod"
 EVERY = {DATABASE, CACHE, BROKER, BUCKET, DOCUMENTS}
@@ -46,19 +47,19 @@ def told(found: Audit) -> set[tuple[str, str, str | None]]:
     return {(f.outcome.value, f.rule.id, f.table) for f in found.findings if f.outcome in wrong}
 
 
-@pytest.mark.parametrize("options", [{"documents": "true"}, AURORA], ids=["instance", "aurora"])
-def test_what_was_deployed_is_live_by_every_rule_that_an_api_can_answer(options: dict[str, str]) -> None:
-    seen = door(**options).read()
+@pytest.mark.parametrize("placed", [PLACED, AURORA], ids=["instance", "aurora"])
+def test_what_was_deployed_is_live_by_every_rule_that_an_api_can_answer(placed: Placed) -> None:
+    seen = door(placed).read(placed)
     assert seen.unreadable == ()
     assert seen.stores is not None
     assert {name for _, _, name in seen.stores.found} == EVERY
-    assert told(look(seen)) == set()
+    assert told(look(seen, placed=placed)) == set()
     judged = set()
-    for store in (s for s in PLACED.stores if not isinstance(s, Registry)):
-        found = seen.stores.found[PLACED.id, type(store).__name__, PLACED.fill(store.name)]
+    for store in (s for s in placed.stores if not isinstance(s, Registry)):
+        found = seen.stores.found[placed.id, type(store).__name__, placed.fill(store.name)]
         assert isinstance(found, StoreSeen)
         for rule in (r for r in STORE_RULES if r.id in JUDGED):
-            verdict = judge(rule, PLACED, store, found)
+            verdict = judge(rule, placed, store, found)
             assert verdict.outcome in (Outcome.PASS, Outcome.EXEMPT), (rule.id, store.name, verdict)
             judged |= {rule.id} if verdict.outcome is Outcome.PASS else set()
     # The meeting system locks no bucket.
@@ -362,7 +363,7 @@ def _changes(aws: Aws) -> dict[str, tuple[Any, set[tuple[str, str | None]]]]:
 
 
 def test_what_somebody_changes_by_hand_in_the_emulated_account_is_found() -> None:
-    aws = deployed(1, documents="true")  # an account of its own: these changes stay
+    aws = deployed()  # an account of its own: these changes stay
     api = open_door(aws)
     expected: set[tuple[str, str | None]] = set()
     assert failed(look(read(api, places=[PLACED], now=NOW))) == expected

@@ -20,8 +20,8 @@ from emulator import Aws, shared
 from test_local_emulator import seen, template
 
 from holdfast import cli, local
-from holdfast.assembly import InputError
 from holdfast.cli import main
+from holdfast.errors import InputError
 from holdfast.finder import Estate
 from holdfast.local import deploy, process
 from holdfast.local.client import ACCOUNT, Client, Stack

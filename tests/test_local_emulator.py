@@ -13,7 +13,7 @@ from conftest import Json
 from dynamodb_local import JAVA, server
 from emulator import Aws, fresh_account, shared
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.local import private, process
 
 KEY = {"AttributeName": "id", "KeyType": "HASH"}

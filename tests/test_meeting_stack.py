@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from conftest import Json
-from meeting_synth import STACKS, only, resources, synthesized, template
+from declare import on_aurora
+from meeting_synth import STACKS, declared, only, resources, synthesized, template
 
 from holdfast import Environment, Guard, Placed
 from stacks import meeting
@@ -55,8 +56,7 @@ def test_the_policy_asks_for_these_guards() -> None:
 
 @pytest.mark.parametrize("env", ENVS)
 def test_nothing_is_looked_up_and_no_macro_is_needed(env: str) -> None:
-    found = synthesized(documents="true")
-    assert "missing" not in found["manifest.json"]
+    assert "missing" not in declared()["manifest.json"]
     assert "Transform" not in template(env)
 
 
@@ -247,8 +247,9 @@ def test_applications_may_use_the_stores_and_do_nothing_else(env: str) -> None:
     assert len(json.dumps(policy["PolicyDocument"], separators=(",", ":"))) < 6144
 
 
-def test_another_prefix_of_topics_is_another_in_the_policy_too() -> None:
-    found = synthesized("prod", topicPrefix="blue")[f"{STACKS['prod']}.template.json"]
+def test_another_prefix_of_topics_is_another_in_the_policy_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Environment.PROD, "topic_prefix", "blue")
+    found = synthesized()[f"{STACKS['prod']}.template.json"]
     policies_of = [r for _, r in resources(found, "IAM::ManagedPolicy") if "kafka-cluster:ReadData" in json.dumps(r)]
     assert len(policies_of) == 1
     assert '"/blue.tasks.dlq"' in json.dumps(policies_of)
@@ -256,7 +257,7 @@ def test_another_prefix_of_topics_is_another_in_the_policy_too() -> None:
 
 
 def test_aurora_is_pooled_as_well() -> None:
-    found = synthesized("prod", aurora="true")[f"{STACKS['prod']}.template.json"]
+    found = synthesized(on_aurora(meeting.STACK))[f"{STACKS['prod']}.template.json"]
     ((cluster, _),) = resources(found, "RDS::DBCluster")
     targets = only(found, "RDS::DBProxyTargetGroup")
     assert targets["Properties"]["DBClusterIdentifiers"] == [{"Ref": cluster}]
@@ -264,9 +265,7 @@ def test_aurora_is_pooled_as_well() -> None:
     assert {i for i, _ in resources(found, "RDS::DBInstance")} <= set(targets["DependsOn"])
 
 
-def test_documents_are_there_by_flag_only() -> None:
-    without = synthesized()[f"{STACKS['prod']}.template.json"]
-    assert [r["Type"] for r in without["Resources"].values() if "DocDB" in r["Type"]] == []
+def test_documents_have_two_instances_in_prod() -> None:
     assert len(list(resources(template("prod"), "DocDB::DBInstance"))) == 2
     assert len(list(resources(template("test"), "DocDB::DBInstance"))) == 1
 
@@ -515,9 +514,8 @@ def test_every_store_carries_its_tags(env: str) -> None:
         }
 
 
-@pytest.mark.parametrize("options", [{}, {"documents": "true"}], ids=["plain", "documents"])
-def test_no_pack_has_a_violation_that_nobody_explained(options: dict[str, str]) -> None:
-    reports = synthesized(**options)["validation-report.json"]["pluginReports"]
+def test_no_pack_has_a_violation_that_nobody_explained() -> None:
+    reports = declared()["validation-report.json"]["pluginReports"]
     packs = {"AwsSolutions", "NIST.800.53.R5", "HIPAA.Security"}
     assert packs <= {r["pluginName"] for r in reports}
     left = [
@@ -532,7 +530,7 @@ def test_no_pack_has_a_violation_that_nobody_explained(options: dict[str, str]) 
 
 def test_only_findings_that_cannot_be_satisfied_are_explained_in_prod() -> None:
     """A list by hand: an acknowledgement that is new in production is seen here."""
-    reports = synthesized(documents="true")["validation-report.json"]["pluginReports"]
+    reports = declared()["validation-report.json"]["pluginReports"]
     mine = ("MeetingCache", "MeetingBroker", "MeetingDocuments", "MeetingRegistry", "Applications")
     explained = {
         (c["constructPath"].split("/")[1], v["ruleName"].partition("[")[0])

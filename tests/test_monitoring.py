@@ -1,14 +1,15 @@
-"""Alarms on metrics that exist, for every table that needs them, and a page per system."""
+"""Alarms on metrics that exist, for every table that needs them, and a page per stack."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 
 from conftest import Json
 
-from holdfast import placements
+from holdfast import Tier, placements
 from stacks import CATALOG
 
 # Every metric and dimension set that these alarms may use, as the services document them.
@@ -31,6 +32,10 @@ PUBLISHED = {
     },
     ("AWS/Kafka", "MessagesInPerSec"): [{"Cluster Name", "Broker ID", "Topic"}],
     ("AWS/Kafka", "KafkaDataLogsDiskUsed"): [{"Cluster Name", "Broker ID"}],
+    **{
+        ("AWS/DocDB", m): [{"DBClusterIdentifier"}]
+        for m in ("CPUUtilization", "LowMemNumOperationsThrottled", "LowMemNumOperationsTimedOut")
+    },
     # Written by our own jobs; tests/test_database_functions.py holds them to it.
     **{
         ("Holdfast/Database", m): [{"Database", "Table"}]
@@ -123,36 +128,29 @@ def test_thresholds(templates: dict[str, Json]) -> None:
         ("late", 300),
         ("dead-letters", 0),
         ("disk", 80),
+        # documents
+        ("memory", 0),
     }
 
 
-def test_a_dashboard_per_system_shows_every_watched_table(templates: dict[str, Json]) -> None:
+def test_a_dashboard_per_stack_shows_its_alarms_and_every_watched_table(templates: dict[str, Json]) -> None:
     pages: dict[str, Json] = {}
-    for template in templates.values():
+    for id_, template in templates.items():
         for resource in template["Resources"].values():
             if resource["Type"] == "AWS::CloudWatch::Dashboard":
-                body = resource["Properties"]["DashboardBody"]["Fn::Sub"]
-                pages[resource["Properties"]["DashboardName"]] = json.loads(body)
-    assert set(pages) == {
-        "callytics-prod",
-        "acs-prod",
-        "miyabi-production",
-        "miyabi-test",
-        "lifecycle-prod",
-        "meeting-prod",
-    }
+                assert resource["Properties"]["DashboardName"] == id_
+                assert re.fullmatch("[A-Za-z0-9_-]{1,255}", id_)  # all that CloudWatch takes
+                pages[id_] = json.loads(resource["Properties"]["DashboardBody"]["Fn::Sub"])
+    assert set(pages) == {p.id for p in placements(CATALOG) if p.env.tier is Tier.PROD} | {"MiyabiLambda-test"}
     for p in placements(CATALOG):
         for t in p.watched:
-            text = json.dumps(pages[f"{p.stack.system}-{p.word}"])
-            assert f'"{p.fill(t.name)}"' in text
-    alarmed = {a["AlarmName"] for _, a in alarms(templates) if "processor" not in a["AlarmName"]}
-    shown = {
-        arn.partition(":alarm:")[2]
-        for page in pages.values()
-        for widget in page["widgets"]
-        for arn in widget["properties"].get("alarms", [])
-    }
-    assert shown == alarmed
+            assert f'"{p.fill(t.name)}"' in json.dumps(pages[p.id])
+    for id_, page in pages.items():
+        own = {a["AlarmName"] for _, a in alarms({id_: templates[id_]}) if "processor" not in a["AlarmName"]}
+        shown = {
+            arn.partition(":alarm:")[2] for widget in page["widgets"] for arn in widget["properties"].get("alarms", [])
+        }
+        assert shown == own
     for page in pages.values():
         for widget in page["widgets"]:
             assert widget["x"] + widget["width"] <= 24

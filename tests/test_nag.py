@@ -29,6 +29,8 @@ REASONS = {
     "EC2 knows no narrower resource for the network interfaces that Lambda makes in a subnet",
     "it holds access logs only: S3 delivers them to no bucket with another key, and nobody logs the log",
     "old versions answer for recovery; no source asks for a copy in a second region",
+    "DocumentDB makes the secret itself and changes it every week; the rule only knows a password by reference",
+    "audit is exported; the rule looks for names of audited events, which are no kinds of log",
     "DiscoverInstances knows no resource; a condition names the one namespace",
     "the objects of one declared prefix, whose names applications choose",
     "the settings below one root, which belongs to the registry alone",

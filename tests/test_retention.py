@@ -26,7 +26,7 @@ from lifecycle_database import (
     value,
 )
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.postgres import drift, retention
 from holdfast.postgres.archive import ArchiveError, Folder, check
 from holdfast.postgres.connection import Connection, connect

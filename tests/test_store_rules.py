@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 from conftest import CONTEXT, Json
+from declare import on_aurora
 from store_mutants import BESIDE, MUTATIONS, mutants, stack_mutants
 
 from holdfast import Guard, Placed, Tier, placements
@@ -16,11 +18,21 @@ from holdfast.keys import keeps_key
 from holdfast.rules import TELLING, judge
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.store_subject import find
-from holdfast.stores import Database, Documents, Store
+from holdfast.stores import Broker, Database, Store
 from holdfast.template import StackSeen
 from stacks import CATALOG
 
 PLACES = [p for p in placements(CATALOG) if p.stores]
+
+
+def _other(placed: Placed) -> Placed:
+    """Another engine and another prefix of topics, declared."""
+    stack = on_aurora(placed.stack)
+    stores = tuple(replace(s, prefix="acme") if isinstance(s, Broker) else s for s in stack.stores)
+    return Placed(replace(stack, stores=stores), placed.env)
+
+
+OTHERS = [_other(p) for p in PLACES]
 # One resource serves several stores: a change to it is heard of for each of them, and for the group or key itself.
 SHARED = {"HF502", "HF503", "HF513", "HF524"}
 
@@ -48,13 +60,12 @@ def stores(placed: Placed, template: Json) -> Iterator[tuple[Store, str]]:
 
 
 @pytest.fixture(scope="module")
-def complete(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
-    """The stacks with every store that is there only when asked for: Aurora and the documents."""
+def others(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
+    """The stacks as OTHERS declares them."""
     from holdfast.cdk import estate
 
-    folder = tmp_path_factory.mktemp("complete")
-    context = CONTEXT | {"env": "all", "aurora": "true", "documents": "true", "topicPrefix": "acme"}
-    estate(tuple({p.stack.id: p.stack for p in PLACES}.values()), context, str(folder)).synth()
+    folder = tmp_path_factory.mktemp("others")
+    estate(tuple({p.stack.id: p.stack for p in OTHERS}.values()), CONTEXT | {"env": "all"}, str(folder)).synth()
     return {
         p.name.removesuffix(".template.json"): json.loads(p.read_text()) for p in Path(folder).glob("*.template.json")
     }
@@ -65,17 +76,29 @@ def test_nothing_is_said_about_what_is_as_declared(placed: Placed, templates: di
     assert judged(placed, templates[placed.id]) == []
 
 
-@pytest.mark.parametrize("placed", PLACES, ids=lambda p: p.id)
-def test_nothing_is_said_about_aurora_documents_and_another_prefix(placed: Placed, complete: dict[str, Json]) -> None:
-    assert judged(placed, complete[placed.id]) == []
-
-
-@pytest.mark.parametrize("placed", PLACES, ids=lambda p: p.id)
-def test_every_lost_guard_is_heard_of_by_rule_and_name(
-    placed: Placed, templates: dict[str, Json], complete: dict[str, Json]
+@pytest.mark.parametrize("placed", OTHERS, ids=lambda p: p.id)
+def test_nothing_is_said_about_another_engine_and_another_prefix_that_are_declared(
+    placed: Placed, others: dict[str, Json]
 ) -> None:
-    asked_for = (Database | Documents) if placed.env.tier is Tier.PROD else ()
-    for template, wanted in ((templates[placed.id], Store), (complete[placed.id], asked_for)):
+    assert judged(placed, others[placed.id]) == []
+
+
+@pytest.mark.parametrize("placed", PLACES, ids=lambda p: p.id)
+def test_another_engine_and_another_prefix_than_the_declared_ones_are_found(
+    placed: Placed, others: dict[str, Json]
+) -> None:
+    found = {(f.rule.id, f.table) for f in judged(placed, others[placed.id])}
+    kinds = {Database: "HF527", Broker: "HF532"}
+    wanted = {(kinds[type(s)], placed.fill(s.name)) for s in placed.stores if type(s) in kinds}
+    assert wanted <= found
+
+
+@pytest.mark.parametrize(("place", "other"), list(zip(PLACES, OTHERS, strict=True)), ids=[p.id for p in PLACES])
+def test_every_lost_guard_is_heard_of_by_rule_and_name(
+    place: Placed, other: Placed, templates: dict[str, Json], others: dict[str, Json]
+) -> None:
+    changed = Database if place.env.tier is Tier.PROD else ()
+    for placed, template, wanted in ((place, templates[place.id], Store), (other, others[place.id], changed)):
         for store, logical_id in stores(placed, template):
             for name, rule, mutant in mutants(template, logical_id) if isinstance(store, wanted) else ():
                 if not expected(rule, placed, store):
@@ -85,8 +108,8 @@ def test_every_lost_guard_is_heard_of_by_rule_and_name(
                 assert rule in own, (name, store.name, own)
                 if "Transform" in mutant:
                     continue  # that is everybody's trouble
-                others = {f.table for f in findings if f.table != placed.fill(store.name) and f.rule.id not in SHARED}
-                assert others <= {None}, (name, store.name, others)
+                accused = {f.table for f in findings if f.table != placed.fill(store.name) and f.rule.id not in SHARED}
+                assert accused <= {None}, (name, store.name, accused)
 
 
 @pytest.mark.parametrize("placed", PLACES, ids=lambda p: p.id)
@@ -110,17 +133,15 @@ def expected(rule: str, placed: Placed, store: Store) -> bool:
         "HF524": Guard.ALARMS,
         "HF534": Guard.RETAIN,
     }
-    if rule == "HF501":
-        return not isinstance(store, Documents)  # there only when asked for
     if rule == "HF518":
         return placed.env.tier is Tier.PROD
     return rule not in guards or guards[rule] in placed.required(store)
 
 
-def test_every_mutation_applies_somewhere(templates: dict[str, Json], complete: dict[str, Json]) -> None:
+def test_every_mutation_applies_somewhere(templates: dict[str, Json], others: dict[str, Json]) -> None:
     untried = dict(MUTATIONS)
     for placed in (p for p in PLACES if p.env.tier is Tier.PROD):
-        for template in (templates[placed.id], complete[placed.id]):
+        for template in (templates[placed.id], others[placed.id]):
             for _, logical_id in stores(placed, template):
                 copy = json.loads(json.dumps(template))
                 for name, (_, mutate) in tuple(untried.items()):

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from conftest import Json
 from meeting_synth import STACKS, only, resources, synthesized, template
 
-from holdfast import DeclarationError
+from holdfast import DeclarationError, Environment
 from stacks import meeting_conventions as names
 
 TASKS, DEAD = "meeting.tasks", "meeting.tasks.dlq"
@@ -61,8 +61,11 @@ def test_topics_outlive_their_stack_in_prod_only(env: str, kept: str) -> None:
     ]
 
 
-def test_another_prefix_is_given_at_synth_and_reaches_topics_and_alarms() -> None:
-    found = synthesized("prod", topicPrefix="blue")[f"{STACKS['prod']}.template.json"]
+def test_an_environment_may_have_another_prefix_in_topics_and_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Environment.PROD, "topic_prefix", "blue")
+    files = synthesized()
+    assert declared(files[f"{STACKS['test']}.template.json"]) == TOPICS
+    found = files[f"{STACKS['prod']}.template.json"]
     assert declared(found) == {name.replace("meeting.", "blue."): figures for name, figures in TOPICS.items()}
     watched = {
         d["Value"]
@@ -74,9 +77,10 @@ def test_another_prefix_is_given_at_synth_and_reaches_topics_and_alarms() -> Non
     assert watched == {"blue.tasks", "blue.tasks.dlq", "blue.system_events"}
 
 
-def test_a_prefix_that_kafka_would_refuse_ends_the_synth_with_one_line() -> None:
-    with pytest.raises(DeclarationError, match=r"^topic 'a b\.tasks': a prefix .* give another topicPrefix$"):
-        synthesized("test", topicPrefix="a b")
+def test_a_prefix_that_kafka_would_refuse_ends_the_synth_with_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Environment.TEST, "topic_prefix", "a b")
+    with pytest.raises(DeclarationError, match=r"^topic 'a b\.tasks': a prefix .* give another one$"):
+        synthesized()
 
 
 # --- the contract, on librdkafka's mock cluster: three brokers in this process ---

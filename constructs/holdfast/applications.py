@@ -55,7 +55,7 @@ def of_cache(placed: Placed, store: Cache) -> list[Use]:
     return [Use(sid=f"{store.id}LogIn", actions=("elasticache:Connect",), resources=both)]
 
 
-def of_broker(placed: Placed, store: Broker, cluster: Any, prefix: str | None) -> list[Use]:
+def of_broker(placed: Placed, store: Broker, cluster: Any) -> list[Use]:
     """The declared topics and consumer groups; nobody makes, changes or deletes one."""
     unique = {"Fn::Select": [2, {"Fn::Split": ["/", cluster]}]}  # arn:aws:kafka:<region>:<account>:cluster/<name>/<id>
 
@@ -63,7 +63,7 @@ def of_broker(placed: Placed, store: Broker, cluster: Any, prefix: str | None) -
         folder = f"{kind}/{placed.fill(store.name)}/"
         return tuple(_arn(placed, "kafka", folder, unique, f"/{name}") for name in names)
 
-    topics = named("topic", (store.topic(t, prefix) for t in store.topics))
+    topics = named("topic", (placed.topic(store, t) for t in store.topics))
     groups = named("group", dict.fromkeys(g for t in store.topics for g in t.groups))
     may = "kafka-cluster:"
     return [

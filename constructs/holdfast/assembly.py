@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.catalog import placements
+from holdfast.errors import InputError
 from holdfast.model import Environment, Stack
 from holdfast.template import StackSeen
 
 MAX_BYTES = 10_000_000  # CloudFormation itself takes one million
-
-
-class InputError(ValueError):
-    """Input that cannot be worked with; the message is one line that says what to do."""
 
 
 def read(outdir: Path) -> list[StackSeen]:

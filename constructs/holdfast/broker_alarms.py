@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.catalog import Placed
 from holdfast.monitoring import Alarm, Metric
 from holdfast.stores import Broker
 
@@ -31,8 +32,9 @@ class LagAlarm(Alarm):
         }
 
 
-def broker_alarms(store: Broker, name: str, prefix: str | None = None, brokers: int | None = None) -> Iterator[Alarm]:
-    """What goes wrong with a cluster called ``name``, its topics and their consumers."""
+def broker_alarms(placed: Placed, store: Broker, brokers: int | None = None) -> Iterator[Alarm]:
+    """What goes wrong with a cluster, its topics and their consumers."""
+    name = placed.fill(store.name)
     cluster = {"Cluster Name": name}
     each = [cluster | {"Broker ID": str(number)} for number in range(1, (brokers or store.brokers) + 1)]
     disks = _metrics("disk", "KafkaDataLogsDiskUsed", "Maximum", each)
@@ -45,7 +47,7 @@ def broker_alarms(store: Broker, name: str, prefix: str | None = None, brokers: 
         threshold=MAX_DISK_PERCENT,
     )
     for topic in store.topics:
-        full = store.topic(topic, prefix)
+        full = placed.topic(store, topic)
         for group in topic.groups:
             of = cluster | {"Consumer Group": group, "Topic": full}
             for word, metric, limit, unit in (

@@ -21,7 +21,7 @@ from holdfast.model import (
     unknown_placeholders,
 )
 from holdfast.policy import lifetime, required
-from holdfast.stores import Store
+from holdfast.stores import Broker, Store, Topic
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,10 @@ class Placed:
     def required(self, table: Table | Store) -> Guard:
         return required(table, self.env, self.stack.floor)
 
+    def topic(self, broker: Broker, topic: Topic) -> str:
+        """The full name of a topic here."""
+        return broker.topic(topic, self.env.topic_prefix)
+
     def assumptions(self, table: Table) -> Iterator[Assumption]:
         """Everything about ``table`` that no source gives."""
         for about, assumed in (
@@ -151,12 +155,6 @@ def placements(stacks: Iterable[Stack], environments: Iterable[Environment] = En
     """Every stack in every one of ``environments`` that it is declared for."""
     wanted = tuple(environments)
     return tuple(Placed(stack, env) for env in wanted for stack in stacks if env in stack.environments)
-
-
-def shown_by(placed: Placed, places: Iterable[Placed]) -> tuple[Placed, ...]:
-    """What ``placed`` shows on a dashboard: the first stack of a system carries the page for all of its stacks."""
-    system = [p for p in places if p.stack.system == placed.stack.system and p.env is placed.env]
-    return tuple(p for p in system if p.watched) if placed == system[0] else ()
 
 
 def environments_named(label: str) -> tuple[Environment, ...]:

@@ -42,7 +42,7 @@ EXTRAS = {
 
 def main(argv: Sequence[str] | None = None, *, now: datetime | None = None) -> int:
     """One command; what it judges by time it judges at ``now``, which is what the clock says unless given."""
-    from holdfast.assembly import InputError
+    from holdfast.errors import InputError
     from holdfast.text import printable
 
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None: closed by the caller
@@ -351,9 +351,9 @@ def _look(
     ``if_empty`` is what to do about an account in which nothing that is declared exists; None: it is judged, too.
     """
     from holdfast.age import declarations
-    from holdfast.assembly import InputError
     from holdfast.audit import audit, nothing_declared
     from holdfast.catalog import environments_named, placements
+    from holdfast.errors import InputError
     from holdfast.live.reader import read_all
     from holdfast.live.session import interruptible
     from holdfast.rules import check_waivers
@@ -376,8 +376,8 @@ def _look(
 
 def _options(args: argparse.Namespace, environments: Sequence[Environment], stacks: Sequence[Stack]) -> Options:
     """Where to look: the regions of the declared stacks, unless told otherwise."""
-    from holdfast.assembly import InputError
     from holdfast.catalog import placements
+    from holdfast.errors import InputError
     from holdfast.live.options import Options
 
     declared = tuple(dict.fromkeys(p.region for p in placements(stacks, environments)))
@@ -455,7 +455,7 @@ def _db(args: argparse.Namespace) -> int:
 def _iam(args: argparse.Namespace) -> int:
     import json
 
-    from holdfast.assembly import InputError
+    from holdfast.errors import InputError
     from holdfast.iam import policy
     from holdfast.live.calls import AUDIT
 
@@ -492,7 +492,7 @@ def _estate(args: argparse.Namespace) -> Estate:
 
 def _wanted(args: argparse.Namespace) -> set[str]:
     """The ids of the rules that were asked for."""
-    from holdfast.assembly import InputError
+    from holdfast.errors import InputError
     from holdfast.rules import BY_ID
 
     select, ignore = _ids(args.select), _ids(args.ignore)
@@ -518,7 +518,7 @@ def _unseen(finding: Finding) -> bool:
 
 
 def _known(ids: Sequence[str]) -> None:
-    from holdfast.assembly import InputError
+    from holdfast.errors import InputError
     from holdfast.rules import BY_ID
 
     for rule in ids:
@@ -536,7 +536,7 @@ def _report(
     fail_on: Severity | None = None,
     summary: str | None = None,
 ) -> int:
-    from holdfast.assembly import InputError
+    from holdfast.errors import InputError
     from holdfast.report import exit_code, render
     from holdfast.report.text import summary as counted
     from holdfast.rules.base import Severity

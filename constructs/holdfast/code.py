@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from holdfast.account import Mention
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 
 SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "cdk.out", "__pycache__", "dist", "build"})
 MAX_BYTES = 1_000_000

@@ -16,7 +16,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.model import DeclarationError, Stack
 
 EXAMPLE = 'estate = "stacks:CATALOG"'

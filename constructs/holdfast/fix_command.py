@@ -8,9 +8,9 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
-from holdfast.assembly import InputError
 from holdfast.audit import Audit
 from holdfast.consumers import NEVER_READ, Lack, NewKey, Surroundings, lacking, leaves_it_to_iam, policy, undecided
+from holdfast.errors import InputError
 from holdfast.fix import FIXABLE, REKEYING, Change, Plan
 from holdfast.intrinsics import Unknown
 from holdfast.live import consumers

@@ -68,15 +68,23 @@ class Tier(Enum):
 
 
 class Environment(Enum):
-    """Where stacks are deployed. A new environment is one line here."""
+    """Where stacks are deployed. A new environment is one line here.
+
+    ``zones`` are letters of its region's; without any, the first that AWS names are taken. ``topic_prefix`` stands
+    before its topics instead of the prefix that a broker declares.
+    """
 
     PROD = ("prod", Tier.PROD, "us-east-1")
     TEST = ("test", Tier.TEST, "us-west-2")
 
-    def __init__(self, label: str, tier: Tier, region: str) -> None:
+    def __init__(
+        self, label: str, tier: Tier, region: str, zones: tuple[str, ...] = (), topic_prefix: str | None = None
+    ) -> None:
         self.label = label
         self.tier = tier
         self.region = region
+        self.zones = zones
+        self.topic_prefix = topic_prefix
 
     @classmethod
     def named(cls, label: str) -> Environment:

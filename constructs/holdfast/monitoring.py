@@ -212,19 +212,15 @@ def topic_policy(topic: object) -> dict[str, Any]:
     }
 
 
-def dashboard(places: Iterable[Placed]) -> dict[str, Any]:
-    """One page: for every stack its alarms, then the metrics behind them. ``${…}`` stand where Fn::Sub fills in."""
-    return {"widgets": [widget for row, placed in enumerate(places) for widget in _widgets(placed, 14 * row)]}
-
-
-def _widgets(placed: Placed, y: int) -> Iterator[dict[str, Any]]:
+def table_widgets(placed: Placed) -> Iterator[dict[str, Any]]:
+    """The alarms of a stack's tables, then the metrics behind them. ``${…}`` stand where Fn::Sub fills in."""
     tables = [(placed.fill(t.name), t) for t in placed.watched]
+    if not tables:
+        return
     arn = f"arn:${{AWS::Partition}}:cloudwatch:{placed.region}:${{AWS::AccountId}}:alarm:"
     alarms = [arn + alarm.name for name, table in tables for alarm in table_alarms(table, name)]
-    title = {"markdown": f"## {placed.name}"}
-    yield {"type": "text", "x": 0, "y": y, "width": 24, "height": 1, "properties": title}
-    status = {"title": "Alarms", "alarms": alarms}
-    yield {"type": "alarm", "x": 0, "y": y + 1, "width": 24, "height": 3, "properties": status}
+    status = {"title": f"Alarms of {placed.name}", "alarms": alarms}
+    yield {"type": "alarm", "x": 0, "y": 0, "width": 24, "height": 4, "properties": status}
     throttles, latency = ("ReadThrottleEvents", "WriteThrottleEvents"), "SuccessfulRequestLatency"
     names = [name for name, _ in tables]
     graphs: tuple[tuple[str, str, list[tuple[str, ...]]], ...] = (
@@ -240,7 +236,7 @@ def _widgets(placed: Placed, y: int) -> Iterator[dict[str, Any]]:
             yield {
                 "type": "metric",
                 "x": place % 3 * 8,
-                "y": y + 4 + place // 3 * 5,
+                "y": 4 + place // 3 * 5,
                 "width": 8,
                 "height": 5,
                 "properties": {

@@ -105,16 +105,17 @@ def store_entry(placed: Placed, store: Store) -> dict[str, Any]:
         "lifetime": lifetime(store),
         "data": store.data.value,
         "guards": [g.name for g in Guard if g in placed.required(store)],
-        "facts": dict(facts(store)),
+        "facts": dict(facts(store, placed.env.topic_prefix)),
         "assumed": [{k: v for k, v in a.items() if k != "table"} for a in assumed_of_store(placed, store)],
     }
 
 
-def facts(store: Store) -> Iterator[tuple[str, str]]:
+def facts(store: Store, prefix: str | None = None) -> Iterator[tuple[str, str]]:
     """What is declared about a store, in words."""
     match store:
         case Database():
             yield "schema", f"schemas/{store.schema}"
+            yield "engine", store.engine.value
             yield "recovery", f"any second of the last {store.recovery.days} days"
             yield from _backups(store.backups)
             if store.pool:
@@ -131,10 +132,12 @@ def facts(store: Store) -> Iterator[tuple[str, str]]:
             yield from ((f.pattern, f"expires after {span(f.ttl)}") for f in store.families)
         case Broker():
             for t in store.topics:
-                yield store.topic(t), f"{t.partitions} partitions, {t.replication} replicas, kept {span(t.keep)}"
+                yield (
+                    store.topic(t, prefix),
+                    f"{t.partitions} partitions, {t.replication} replicas, kept {span(t.keep)}",
+                )
         case Bucket():
-            for prefix in store.prefixes:
-                yield prefix.path, prefix.fate or "kept"
+            yield from ((p.path, p.fate or "kept") for p in store.prefixes)
             if store.locked:
                 yield "locked", f"nothing is deleted before {store.locked.days} days"
         case Registry():

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from holdfast.broker_alarms import broker_alarms, documents_alarms
 from holdfast.catalog import Placed
 from holdfast.model import Guard
-from holdfast.monitoring import PERIOD, Alarm, Metric, waiting
-from holdfast.stores import Broker, Database, Documents, Store
+from holdfast.monitoring import PERIOD, Alarm, Metric, table_widgets, waiting
+from holdfast.stores import Broker, Database, Documents, Engine, Store
 
 RDS = "AWS/RDS"
 JOBS = "Holdfast/Database"  # the namespace of what the daily jobs write to their log as metrics
@@ -61,35 +61,43 @@ def max_connections(store: Database) -> int:
     return store.pool.max_connections if store.pool else MAX_CONNECTIONS
 
 
-def store_alarms(placed: Placed, store: Store, *, aurora: bool = False, prefix: str | None = None) -> Iterator[Alarm]:
-    """Every alarm of one store; ``aurora`` where its database is a cluster, ``prefix`` where topics have another."""
+def store_alarms(placed: Placed, store: Store) -> Iterator[Alarm]:
+    """Every alarm of one store."""
     name = placed.fill(store.name)
     match store:
         case Database():
-            yield from _server(name, store, cluster=aurora)
+            yield from _server(name, store)
             yield from _jobs(name, store)
             yield _backups(name, vault_name(placed))
         case Broker():
-            yield from broker_alarms(store, name, prefix)
+            yield from broker_alarms(placed, store)
         case Documents():
             yield from documents_alarms(name)
         case _:
             return
 
 
-def store_dashboard(
-    placed: Placed, stores: Iterable[Store], *, aurora: bool = False, prefix: str | None = None
-) -> dict[str, Any]:
-    """One page: all alarms of the stores, then the graph behind each. ``${…}`` stand where Fn::Sub fills in."""
+def dashboard(placed: Placed) -> dict[str, Any] | None:
+    """The page of a stack: its tables, below them its other stores; none where nothing is watched."""
+    tables = list(table_widgets(placed))
+    top = max((w["y"] + w["height"] for w in tables), default=0)
+    widgets = [*tables, *_store_widgets(placed, top)]
+    return {"widgets": widgets} if widgets else None
+
+
+def _store_widgets(placed: Placed, top: int) -> Iterator[dict[str, Any]]:
+    """All alarms of the stores, then the graph behind each. ``${…}`` stand where Fn::Sub fills in."""
     arn = f"arn:${{AWS::Partition}}:cloudwatch:{placed.region}:${{AWS::AccountId}}:alarm:"
-    watched = (s for s in stores if Guard.ALARMS in placed.required(s))
-    alarms = [arn + a.name for s in watched for a in store_alarms(placed, s, aurora=aurora, prefix=prefix)]
-    status = {"title": f"Alarms of {placed.name}", "alarms": alarms}
-    graphs = [
-        {
+    watched = (s for s in placed.stores if Guard.ALARMS in placed.required(s))
+    alarms = [arn + a.name for s in watched for a in store_alarms(placed, s)]
+    if alarms:
+        status = {"title": f"Alarms of {placed.name}", "alarms": alarms}
+        yield {"type": "alarm", "x": 0, "y": top, "width": 24, "height": 4, "properties": status}
+    for number, alarm in enumerate(alarms):
+        yield {
             "type": "metric",
             "x": number % 3 * 8,
-            "y": 4 + number // 3 * 5,
+            "y": top + 4 + number // 3 * 5,
             "width": 8,
             "height": 5,
             "properties": {
@@ -98,12 +106,10 @@ def store_dashboard(
                 "annotations": {"alarms": [alarm]},
             },
         }
-        for number, alarm in enumerate(alarms)
-    ]
-    return {"widgets": [{"type": "alarm", "x": 0, "y": 0, "width": 24, "height": 4, "properties": status}, *graphs]}
 
 
-def _server(name: str, store: Database, *, cluster: bool) -> Iterator[Alarm]:
+def _server(name: str, store: Database) -> Iterator[Alarm]:
+    cluster = store.engine is Engine.AURORA
     of = {"DBClusterIdentifier" if cluster else "DBInstanceIdentifier": name}
     yield StoreAlarm(
         id="Cpu",

@@ -9,7 +9,7 @@ from holdfast.catalog import Placed
 from holdfast.keys import ACCOUNT, log_groups
 from holdfast.model import Tier
 from holdfast.store_alarms import function_names, max_connections
-from holdfast.stores import Broker, Cache, Database, Documents, Pool, Store
+from holdfast.stores import Broker, Cache, Database, Documents, Engine, Pool, Store
 
 POSTGRES_MAJOR = "17"
 POSTGRES_VERSION = "17.9"  # the newest that both RDS and Aurora offer here
@@ -46,8 +46,8 @@ def database_parameters(store: Database) -> dict[str, str]:
     }
 
 
-def database_logs(*, aurora: bool) -> tuple[str, ...]:
-    return ("postgresql",) if aurora else ("postgresql", "upgrade")
+def database_logs(store: Database) -> tuple[str, ...]:
+    return ("postgresql",) if store.engine is Engine.AURORA else ("postgresql", "upgrade")
 
 
 def server_properties(store: Broker, *, keeps_topics: bool) -> str:
@@ -112,13 +112,13 @@ def log_days(placed: Placed) -> int:
     return 365 if placed.env.tier is Tier.PROD else 30
 
 
-def written_logs(placed: Placed, store: Store, *, aurora: bool = False) -> Iterator[str]:
+def written_logs(placed: Placed, store: Store) -> Iterator[str]:
     """The log groups that a store, its pool and its functions write to."""
     name, own = placed.fill(store.name), log_groups(placed)
     match store:
         case Database():
-            kind = "cluster" if aurora else "instance"
-            yield from (f"/aws/rds/{kind}/{name}/{word}" for word in database_logs(aurora=aurora))
+            kind = "cluster" if store.engine is Engine.AURORA else "instance"
+            yield from (f"/aws/rds/{kind}/{name}/{word}" for word in database_logs(store))
             yield from (f"{own}/{function}" for function in function_names(name, store).values())
             if store.pool:
                 yield f"/aws/rds/proxy/{name}"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import Enum
 from typing import ClassVar
 
 from holdfast.model import (
@@ -108,6 +109,13 @@ class Upkeep:
     schedule: str = "cron(0 5 * * ? *)"
 
 
+class Engine(Enum):
+    """What runs a database. Another one is another database: nothing moves the data."""
+
+    INSTANCE = "instance"
+    AURORA = "aurora"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Database:
     """A PostgreSQL database whose schema is the numbered SQL in ``schemas/<schema>``."""
@@ -120,6 +128,7 @@ class Database:
     schema: str
     data: Data
     backups: Backups
+    engine: Engine = Engine.INSTANCE
     recovery: timedelta = timedelta(days=30)
     port: int = 5433  # never the default one
     pool: Pool | None = None
@@ -289,7 +298,7 @@ class Broker:
         if not LEGAL_GROUP.fullmatch(name) or not name[0].isalnum():
             raise DeclarationError(
                 f"topic {name!r}: a prefix starts with a letter or digit and has only those, '.', '_' and '-'; "
-                "give another topicPrefix"
+                "give another one"
             )
         return name
 
@@ -353,7 +362,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Documents:
-    """A DocumentDB cluster, there only with ``-c documents=true``."""
+    """A DocumentDB cluster."""
 
     offers: ClassVar[Guard] = Database.offers
     name: str

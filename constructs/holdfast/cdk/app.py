@@ -9,10 +9,18 @@ from typing import Any
 import aws_cdk as cdk
 from cdk_nag import AwsSolutionsChecks, HIPAASecurityChecks, NIST80053R5Checks
 
-from holdfast.catalog import environments_named, placements, shown_by
+from holdfast.catalog import environments_named, placements
 from holdfast.cdk.plugin import Conventions
 from holdfast.cdk.stack import TableStack
-from holdfast.model import Stack
+from holdfast.model import DeclarationError, Stack
+
+# Flags of former versions. What a flag decides, a forgotten flag drops from a template, with the data behind it.
+RETIRED = {
+    "aurora": "engine=Engine.AURORA of the Database",
+    "documents": "Documents(…) in stores= of the stack",
+    "topicPrefix": "topic_prefix of the Environment",
+    "zones": "zones of the Environment",
+}
 
 
 def estate(stacks: tuple[Stack, ...], context: Mapping[str, Any], outdir: str | None = None) -> cdk.App:
@@ -22,9 +30,14 @@ def estate(stacks: tuple[Stack, ...], context: Mapping[str, Any], outdir: str | 
         outdir=outdir,
         builtin_cloud_formation_validation=False,  # takes longer than all the rest; cfn-lint does it in `make check`
     )
+    for flag, place in RETIRED.items():
+        if (value := root.node.try_get_context(flag)) is not None:
+            raise DeclarationError(
+                f"-c {flag}={value}: no flag decides this any more; declare {place} and drop the flag"
+            )
     places = placements(stacks, environments_named(str(root.node.try_get_context("env"))))
     for placed in places:
-        TableStack(root, placed, shown=shown_by(placed, places))
+        TableStack(root, placed)
     cdk.Validations.of(root).add_plugins(
         Conventions(stacks, places, now=datetime.now(UTC)),
         AwsSolutionsChecks(root),

@@ -27,7 +27,7 @@ class GuardedBroker(Construct):
     def __init__(self, scope: Construct, store: Broker, context: StoreContext) -> None:
         super().__init__(scope, store.id)
         placed, network = context.placed, context.network
-        name, prefix = placed.fill(store.name), context.options.topic_prefix
+        name = placed.fill(store.name)
         guards = placed.required(store)
         prod = placed.env.tier is Tier.PROD
         removal = cdk.RemovalPolicy.RETAIN if Guard.RETAIN in guards else cdk.RemovalPolicy.DESTROY
@@ -86,10 +86,10 @@ class GuardedBroker(Construct):
         )
         self.cluster.apply_removal_policy(removal)
         for topic in store.topics:
-            self._topic(topic, store.topic(topic, prefix)).apply_removal_policy(removal)
+            self._topic(topic, placed.topic(store, topic)).apply_removal_policy(removal)
         tag(self, store, placed)
         if context.topic and Guard.ALARMS in guards:
-            add_alarms(self, broker_alarms(store, name, prefix, brokers), placed, context.topic)
+            add_alarms(self, broker_alarms(placed, store, brokers), placed, context.topic)
 
     def _topic(self, topic: Topic, name: str) -> cdk.CfnResource:
         return cdk.CfnResource(

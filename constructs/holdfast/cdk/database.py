@@ -24,7 +24,7 @@ from holdfast.store_settings import (
     database_logs,
     database_parameters,
 )
-from holdfast.stores import Database
+from holdfast.stores import Database, Engine
 
 AUTHORITY = "rds-ca-rsa2048-g1"
 UPKEEP_WINDOW = "sun:10:00-sun:10:30"  # no hour of AWS Backup either
@@ -58,15 +58,14 @@ class GuardedDatabase(Construct):
         )
         self._monitoring = self._monitoring_role() if self.prod else None
         tag(self, store, context.placed)
-        if context.options.aurora:
+        if store.engine is Engine.AURORA:
             self._cluster()
         else:
             self._instance()
         if Guard.PITR in self.guards:
             context.vault.keep(store.id, store.backups, self.arn)
         if context.topic and Guard.ALARMS in self.guards:
-            alarms = store_alarms(context.placed, store, aurora=context.options.aurora)
-            add_alarms(self, alarms, context.placed, context.topic)
+            add_alarms(self, store_alarms(context.placed, store), context.placed, context.topic)
 
     def _instance(self) -> None:
         store = self.declared
@@ -77,7 +76,7 @@ class GuardedDatabase(Construct):
             family=f"postgres{POSTGRES_MAJOR}",
             parameters=database_parameters(store),
         )
-        exported = database_logs(aurora=False)
+        exported = database_logs(store)
         logs = self._logs("instance", exported)
         instance = rds.CfnDBInstance(
             self,
@@ -118,7 +117,7 @@ class GuardedDatabase(Construct):
             family=f"aurora-postgresql{POSTGRES_MAJOR}",
             parameters=database_parameters(store),
         )
-        exported = database_logs(aurora=True)
+        exported = database_logs(store)
         logs = self._logs("cluster", exported)
         cluster = rds.CfnDBCluster(
             self,

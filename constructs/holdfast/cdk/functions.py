@@ -35,6 +35,24 @@ TIMEOUT = cdk.Duration.minutes(15)
 # Whoever waits has to outlast whom it waits for, or CloudFormation hears from nobody for an hour.
 MIGRATE_TIMEOUT, TRIGGER_TIMEOUT = cdk.Duration.minutes(13), cdk.Duration.minutes(14)
 ARCHIVE = "archive"
+PACKAGE = Path(holdfast.__file__).parent
+# All of Holdfast that the handler needs, and no more: an edit of any other module deploys no function anew.
+CARRIED = (
+    "errors.py",
+    "files.py",
+    "live/__init__.py",
+    "live/s3.py",
+    "live/secrets.py",
+    "postgres/__init__.py",
+    "postgres/archive.py",
+    "postgres/catalog.py",
+    "postgres/catalog_queries.py",
+    "postgres/connection.py",
+    "postgres/drift.py",
+    "postgres/migrations.py",
+    "postgres/retention.py",
+    "text.py",
+)
 # Calls that Lambda makes to stand in a subnet; EC2 knows no narrower resource for most of them.
 IN_SUBNETS = [
     "ec2:AssignPrivateIpAddresses",
@@ -218,40 +236,45 @@ class DatabaseFunctions(Construct):
             )
 
 
-def contents(schema: str) -> Iterator[tuple[str, Path]]:
-    """What the code of the functions consists of, and nothing else: (path in the asset, file)."""
+def contents(schema: str) -> Iterator[tuple[str, bytes]]:
+    """What the code of the functions consists of, and nothing else: (path in the asset, content)."""
     stacks = Path(str(files("stacks")))
-    yield "handler.py", stacks / "functions" / "database" / "handler.py"
-    package = Path(str(holdfast.__file__)).parent
-    for path in sorted(package.rglob("*.py")):
-        inside = path.relative_to(package)
-        if inside.parts[0] not in ("cdk", "local"):
-            yield f"holdfast/{inside.as_posix()}", path
+    yield "handler.py", (stacks / "functions" / "database" / "handler.py").read_bytes()
+    yield "holdfast/__init__.py", b""  # the package's own offers declarations, which no function needs
+    for name in CARRIED:
+        yield f"holdfast/{name}", (PACKAGE / name).read_bytes()
     folder = stacks.parent / "schemas" / schema
     if not folder.is_dir():
         raise DeclarationError(f"schemas/{schema} is missing: the database's SQL belongs there")
     for path in sorted(folder.iterdir()):
         if path.suffix in (".sql", ".json"):
-            yield f"schemas/{schema}/{path.name}", path
+            yield f"schemas/{schema}/{path.name}", path.read_bytes()
+
+
+def digest(schema: str) -> str:
+    """The same files give the same hash on every machine."""
+    found = hashlib.sha256()
+    for name, content in contents(schema):
+        found.update(f"{name}\0{len(content)}\0".encode() + content)
+    return found.hexdigest()
 
 
 @cache
-def _staged(schema: str) -> tuple[str, str]:
-    """The folder with the code, and its hash: the same files give the same hash on every machine."""
+def staged(schema: str) -> Path:
+    """A folder with the code."""
     folder = Path(mkdtemp(prefix="holdfast-functions-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    digest = hashlib.sha256()
-    for name, path in contents(schema):
+    for name, content in contents(schema):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content := path.read_bytes())
-        digest.update(f"{name}\0{len(content)}\0".encode() + content)
-    return str(folder), digest.hexdigest()
+        target.write_bytes(content)
+    return folder
 
 
 def _code(schema: str) -> lambda_.Code:
-    folder, digest = _staged(schema)
-    return lambda_.Code.from_asset(folder, asset_hash=digest, asset_hash_type=cdk.AssetHashType.CUSTOM)
+    return lambda_.Code.from_asset(
+        str(staged(schema)), asset_hash=digest(schema), asset_hash_type=cdk.AssetHashType.CUSTOM
+    )
 
 
 def _layer() -> lambda_.Code:
@@ -261,5 +284,5 @@ def _layer() -> lambda_.Code:
         raise DeclarationError("the layer of the database functions is not built: run make setup")
     # By what it is made from: the same wheel unpacked twice may differ in its times.
     lock = (root / "functions" / "layer.lock").read_bytes()
-    digest = hashlib.sha256(lock + authorities.read_bytes()).hexdigest()
-    return lambda_.Code.from_asset(str(built), asset_hash=digest, asset_hash_type=cdk.AssetHashType.CUSTOM)
+    made_from = hashlib.sha256(lock + authorities.read_bytes()).hexdigest()
+    return lambda_.Code.from_asset(str(built), asset_hash=made_from, asset_hash_type=cdk.AssetHashType.CUSTOM)

@@ -35,6 +35,7 @@ def add_alarms(scope: Construct, alarms: Iterable[monitoring.Alarm], placed: Pla
         cdk.CfnResource(scope, alarm.id, type="AWS::CloudWatch::Alarm", properties=properties)
 
 
-def add_dashboard(scope: Construct, name: str, page: Mapping[str, Any]) -> None:
+def add_dashboard(scope: Construct, placed: Placed, page: Mapping[str, Any]) -> None:
+    """One page per stack: what changes in one changes nothing in another."""
     body = json.dumps(page, separators=(",", ":"))
-    cloudwatch.CfnDashboard(scope, "Dashboard", dashboard_name=name, dashboard_body=cdk.Fn.sub(body))
+    cloudwatch.CfnDashboard(scope, "Dashboard", dashboard_name=placed.id, dashboard_body=cdk.Fn.sub(body))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from functools import cached_property
 
 import aws_cdk as cdk
@@ -24,21 +24,17 @@ S3_PREFIX_LISTS = {"us-east-1": "pl-63a5400a", "us-west-2": "pl-68a54001"}
 class Network(Construct):
     """No way in or out but AWS's own end points, and groups that by themselves allow nothing."""
 
-    def __init__(self, scope: Construct, placed: Placed, key: kms.IKey, zones: Sequence[str] = ()) -> None:
+    def __init__(self, scope: Construct, placed: Placed, key: kms.IKey) -> None:
         super().__init__(scope, "Network")
         # As many brokers stand in each zone: with two zones a topic with three replicas needs four of them.
         brokers = any(isinstance(s, Broker) for s in placed.stores)
         count = 3 if brokers or placed.env.tier is Tier.PROD else 2
-        if zones and len(zones) < count:
-            raise DeclarationError(f"-c zones={','.join(zones)}: {placed.name} needs {count}; give as many letters")
         self._placed = placed
         self.vpc = ec2.Vpc(
             self,
             "Vpc",
             ip_addresses=ec2.IpAddresses.cidr(CIDR),
-            availability_zones=[
-                f"{placed.region}{zones[n]}" if zones else cdk.Fn.select(n, cdk.Fn.get_azs()) for n in range(count)
-            ],
+            availability_zones=_zones(placed, count),
             nat_gateways=0,
             create_internet_gateway=False,
             restrict_default_security_group=True,
@@ -125,3 +121,15 @@ class Network(Construct):
             log_destination=group.attr_arn,
             deliver_logs_permission_arn=role.role_arn,
         )
+
+
+def _zones(placed: Placed, count: int) -> list[str]:
+    letters = placed.env.zones
+    if not letters:
+        return [cdk.Fn.select(number, cdk.Fn.get_azs()) for number in range(count)]
+    if len(set(letters)) < max(count, len(letters)) or not all(re.fullmatch("[a-z]", letter) for letter in letters):
+        raise DeclarationError(
+            f"environment {placed.env.label}: its zones are {', '.join(letters)}, and {placed.name} needs {count}: "
+            "declare as many different letters of its region's zones"
+        )
+    return [placed.region + letter for letter in letters[:count]]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import aws_cdk as cdk
 from constructs import Construct
 
@@ -14,13 +12,14 @@ from holdfast.cdk.stream import StreamProcessor, application_policy
 from holdfast.cdk.table import GuardedTable
 from holdfast.keys import needs_key
 from holdfast.model import Tier
-from holdfast.monitoring import dashboard, table_alarms
+from holdfast.monitoring import table_alarms
+from holdfast.store_alarms import dashboard
 
 
 class TableStack(cdk.Stack):
-    """Never subclassed: what differs between stacks is data. ``shown`` are the places on its system's dashboard."""
+    """Never subclassed: what differs between stacks is data."""
 
-    def __init__(self, scope: Construct, placed: Placed, *, shown: Iterable[Placed] = ()) -> None:
+    def __init__(self, scope: Construct, placed: Placed) -> None:
         super().__init__(
             scope,
             placed.id,
@@ -47,5 +46,5 @@ class TableStack(cdk.Stack):
             from holdfast.cdk.stores import add_stores  # takes long to load, and a stack of tables needs none of it
 
             add_stores(self, placed, key, topic)
-        if pages := tuple(shown):
-            add_dashboard(self, f"{placed.stack.system}-{placed.word}", dashboard(pages))
+        if page := dashboard(placed):
+            add_dashboard(self, placed, page)

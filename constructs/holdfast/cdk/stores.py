@@ -12,20 +12,18 @@ from holdfast.cdk.applications import application_policy
 from holdfast.cdk.broker import GuardedBroker
 from holdfast.cdk.bucket import GuardedBucket
 from holdfast.cdk.cache import GuardedCache
-from holdfast.cdk.context import Options, StoreContext
+from holdfast.cdk.context import StoreContext
 from holdfast.cdk.database import GuardedDatabase
 from holdfast.cdk.documents import GuardedDocuments
 from holdfast.cdk.functions import DatabaseFunctions
-from holdfast.cdk.monitoring import add_dashboard
 from holdfast.cdk.pool import DatabasePool
 from holdfast.cdk.registry import ServiceRegistry
 from holdfast.model import DeclarationError
-from holdfast.store_alarms import store_dashboard
 from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Registry
 
 
 def add_stores(scope: Construct, placed: Placed, key: kms.IKey, topic: str | None) -> None:
-    context = StoreContext(scope=scope, placed=placed, key=key, topic=topic, options=Options.of(scope))
+    context = StoreContext(scope=scope, placed=placed, key=key, topic=topic)
     # Buckets first: the archive of a database is one of them.
     buckets = {s.name: GuardedBucket(scope, s, context) for s in placed.stores if isinstance(s, Bucket)}
     archives = {s.upkeep.archive for s in placed.stores if isinstance(s, Database) and s.upkeep}
@@ -49,21 +47,14 @@ def add_stores(scope: Construct, placed: Placed, key: kms.IKey, topic: str | Non
                 uses += applications.of_cache(placed, store)
             case Broker():
                 broker = GuardedBroker(scope, store, context)
-                arn = raw(broker.cluster.attr_arn)
-                uses += applications.of_broker(placed, store, arn, context.options.topic_prefix)
+                uses += applications.of_broker(placed, store, raw(broker.cluster.attr_arn))
             case Documents():
-                if context.options.documents:
-                    GuardedDocuments(scope, store, context)
+                GuardedDocuments(scope, store, context)
             case Registry():
                 ServiceRegistry(scope, store, context)
                 uses += applications.of_registry(placed, store)
     if uses:
         application_policy(scope, placed, uses)
-    if topic:
-        options = context.options
-        watched = [s for s in placed.stores if options.documents or not isinstance(s, Documents)]
-        page = store_dashboard(placed, watched, aurora=options.aurora, prefix=options.topic_prefix)
-        add_dashboard(scope, f"{placed.stack.system}-{placed.word}", page)
 
 
 def _archive(store: Database, buckets: dict[str, GuardedBucket]) -> GuardedBucket | None:

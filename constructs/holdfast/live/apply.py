@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.files import private_folder, write_private
 from holdfast.fix import Change
 from holdfast.iam import Call

@@ -14,7 +14,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError, FlexibleChecksumError
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.postgres.archive import ArchiveError, refuse_other
 
 PLACE = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/(?P<prefix>.*?))?/?")

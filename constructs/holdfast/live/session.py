@@ -26,7 +26,7 @@ from botocore.exceptions import (
     TokenRetrievalError,
 )
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.iam import Call
 from holdfast.live.calls import IDENTITY
 from holdfast.live.failure import CallError, Kind, answered

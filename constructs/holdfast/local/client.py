@@ -16,7 +16,7 @@ from urllib.error import HTTPError
 from urllib.parse import quote, urlencode
 from xml.etree import ElementTree
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.local.gate import HEADER
 from holdfast.local.process import Running, send
 

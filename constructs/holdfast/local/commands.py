@@ -10,8 +10,8 @@ from argparse import Namespace
 from collections import Counter
 from datetime import datetime
 
-from holdfast.assembly import InputError
 from holdfast.catalog import environments_named, placements
+from holdfast.errors import InputError
 from holdfast.local import deploy, process
 from holdfast.local.client import Client, assembly
 from holdfast.local.gate import FILE

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.files import append_private, private_folder, write_private
 from holdfast.local.client import ACCOUNT, Stack, assembly
 from holdfast.local.process import HOME, Running, contents, own_environment

@@ -20,7 +20,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.files import private_folder, write_private
 from holdfast.local.gate import FILE, Asgi, Secret, gated, sent_tokens
 from holdfast.local.process import KEPT

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 
 VERSION = "1.5.33"
 USED: Mapping[str, tuple[str, ...]] = {

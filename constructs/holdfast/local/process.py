@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.files import append_private, private_folder, write_private
 from holdfast.local.gate import FILE, HEADER, Secret
 

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import psycopg
 from psycopg import sql
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.files import append_private, private_folder
 from holdfast.postgres.connection import Connection, message
 

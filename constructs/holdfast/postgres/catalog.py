@@ -1,13 +1,9 @@
-"""What a database is made of, as JSON that is the same on every PostgreSQL, and how two of them differ.
-
-`python -m holdfast.postgres.catalog` writes schemas/<name>/catalog.json from the migrations.
-"""
+"""What a database is made of, as JSON that is the same on every PostgreSQL, and how two of them differ."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +11,6 @@ from typing import Any
 
 from psycopg.rows import dict_row
 
-from holdfast.assembly import InputError
 from holdfast.postgres import catalog_queries as queries
 from holdfast.postgres.connection import Connection, clear_errors
 
@@ -249,28 +244,3 @@ def _extra(name: str, facts: Facts, declared: Catalog) -> Iterator[Difference]:
         yield _change(name, "attached", "yes", "no")
     else:
         yield Difference(kind="extra", object=name, live=kind)
-
-
-def main(folder: Path = Path("schemas")) -> None:
-    """Writes the declared catalog of every schema, from a server that has nothing else."""
-    from holdfast.postgres.connection import connect, without_variables
-    from holdfast.postgres.migrations import load as migrations
-    from holdfast.postgres.migrations import migrate
-    from holdfast.postgres.server import temporary
-
-    with without_variables(), temporary() as server:
-        for number, schema in enumerate(sorted(p for p in folder.iterdir() if p.is_dir())):
-            with connect(server.dsn()) as admin:
-                admin.execute(f"CREATE DATABASE declared_{number}".encode())
-            with connect(server.dsn(f"declared_{number}")) as connection:
-                migrate(connection, migrations(schema))
-                text = dump(read(connection).catalog)
-            (schema / "catalog.json").write_text(text)
-            print(f"wrote {schema / 'catalog.json'}")
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except (InputError, OSError) as error:
-        sys.exit(f"holdfast: {error}")

@@ -18,7 +18,7 @@ from typing import TextIO
 
 from psycopg import errors, sql
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.postgres import archive, drift, migrations, retention
 from holdfast.postgres.catalog import Difference
 from holdfast.postgres.connection import (

@@ -18,7 +18,7 @@ import psycopg
 from psycopg import errors, pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.postgres import catalog, migrations
 from holdfast.postgres.catalog import Difference
 from holdfast.postgres.connection import Connection, PrivilegeError
@@ -38,6 +38,8 @@ def _declared(folder: Path) -> catalog.Catalog:
     try:
         return catalog.load(path)
     except FileNotFoundError:
-        raise InputError(f"{path} is not there: write it with `python -m holdfast.postgres.catalog`") from None
+        raise InputError(f"{path} is not there: write it with `python -m holdfast.postgres.write_catalogs`") from None
     except ValueError as error:
-        raise InputError(f"{path} is not JSON ({error}): `python -m holdfast.postgres.catalog` writes it") from None
+        raise InputError(
+            f"{path} is not JSON ({error}): `python -m holdfast.postgres.write_catalogs` writes it"
+        ) from None

@@ -13,7 +13,7 @@ import psycopg
 from psycopg import generators
 from psycopg.pq import ExecStatus
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.postgres.connection import Connection, clear_errors, message
 
 FILE = re.compile(r"V(\d{3})__([a-z0-9_]+)\.sql")

@@ -24,7 +24,7 @@ from typing import Any
 import psycopg
 from psycopg import errors
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.postgres.archive import (
     MANIFEST,
     SETTINGS,

@@ -23,7 +23,7 @@ from typing import IO
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from holdfast.assembly import InputError
+from holdfast.errors import InputError
 from holdfast.files import append_private, private_folder, write_private
 
 KEEPER = Path(__file__).with_name("keeper.py")

@@ -12,7 +12,7 @@ from holdfast.keys import keeps_key
 from holdfast.model import Data, DeclarationError, Durable, Environment, Stack, Table, Tier, Waiver
 from holdfast.observed import GLOBAL_TABLE, Observed, ObservedKey
 from holdfast.rules import estate, live, protection, resources, schema, shape, stores
-from holdfast.rules.base import EXEMPT, Finding, Outcome, Rule, Source, Subject, Verdict, fail, guarded, unknown
+from holdfast.rules.base import Finding, Outcome, Rule, Source, Subject, Verdict, fail, guarded, unknown
 from holdfast.rules.store_applications import used_as_declared
 from holdfast.rules.store_backups import kept
 from holdfast.rules.store_jobs import modest_policy, modest_role
@@ -20,7 +20,7 @@ from holdfast.rules.store_network import INGRESS, isolated, no_ranges
 from holdfast.rules.store_shapes import LEADING, MEMBER, SHAPES, as_made, foreign_types
 from holdfast.rules.store_subject import GROUP, StoreSubject, cluster_of, find, identified, is_member, strangers
 from holdfast.rules.waivers import waived
-from holdfast.stores import Documents, Store
+from holdfast.stores import Store
 from holdfast.template import StackSeen, observe, observe_key
 
 TABLE_RULES: tuple[Rule, ...] = (*protection.RULES, *shape.RULES, estate.ALARMS, estate.SOUNDING, estate.THRESHOLDS)
@@ -100,8 +100,6 @@ def _store(placed: Placed, store: Store, stack: StackSeen | None, matched: dict[
     if stack is None or not isinstance(found, str):
         if isinstance(found, Unknown):
             verdict = unknown(found.reason)
-        elif stack and isinstance(store, Documents):
-            verdict = EXEMPT  # there only when the synth was asked for it
         else:
             verdict = fail(f"it is not in {placed.id}" if stack else f"its stack {placed.id} is not there")
         yield finding(stores.ABSENT, verdict, placed, store, stack.where if stack else placed.id)

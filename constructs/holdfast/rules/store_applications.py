@@ -11,7 +11,7 @@ from holdfast.catalog import Placed
 from holdfast.intrinsics import Reference
 from holdfast.rules.base import EXEMPT, Verdict, fail
 from holdfast.rules.protection import same_policy
-from holdfast.rules.store_checks import pools_of, topic_prefix
+from holdfast.rules.store_checks import pools_of
 from holdfast.rules.store_subject import CLUSTER, KEY, StoreSubject, dig, find
 from holdfast.stores import Broker, Bucket, Cache, Database, Registry
 from holdfast.template import StackSeen
@@ -50,7 +50,7 @@ def _of(s: StoreSubject, placed: Placed, store: Any) -> Iterable[Use]:
             key = next((i for i, _ in s.stack.resources(KEY)), "")
             return applications.of_bucket(placed, store, arn, {"Fn::GetAtt": [key, "Arn"]})
         case Broker():
-            return applications.of_broker(placed, store, arn, topic_prefix(s))
+            return applications.of_broker(placed, store, arn)
     return _of_names(placed, store)
 
 

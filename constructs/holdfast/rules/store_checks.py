@@ -58,7 +58,7 @@ from holdfast.store_settings import (
     server_properties,
     written_logs,
 )
-from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Pool, Registry, Topic
+from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Engine, Pool, Registry
 from holdfast.template import TOPIC, heard
 
 
@@ -98,14 +98,14 @@ def configured(s: StoreSubject) -> Verdict:
     watched = [Need("nobody watches its machine", "MonitoringInterval", at_least(1), 0)] if s.prod else []
     match s.store:
         case Database():
-            aurora = s.type == CLUSTER
-            group = "@DBClusterParameterGroupName" if aurora else "@DBParameterGroupName"
+            aurora = s.store.engine is Engine.AURORA
+            group = "@DBClusterParameterGroupName" if s.type == CLUSTER else "@DBParameterGroupName"
             parameters = _settings_in(s, (group, "Parameters"), database_parameters(s.store))
             wanted = [
                 Need("it runs another engine", "Engine", exactly("aurora-postgresql" if aurora else "postgres")),
                 Need(f"it is not PostgreSQL {POSTGRES_MAJOR}", "EngineVersion", starting(f"{POSTGRES_MAJOR}.")),
                 Need("its own backup runs into those of the vault", "PreferredBackupWindow", exactly(BACKUP_WINDOW)),
-                *([] if aurora else watched),
+                *([] if s.type == CLUSTER else watched),
             ]
         case Documents():
             parameters = _settings_in(s, ("@DBClusterParameterGroupName", "Parameters"), DOCUMENT_PARAMETERS)
@@ -175,7 +175,7 @@ def logs_kept(s: StoreSubject) -> Verdict:
     groups = {str(dig(s.stack, r, "Properties", "LogGroupName")): (i, r) for i, r in s.stack.resources(LOG_GROUP)}
     verdicts = [needs(TAKEN)(s)]
     days = log_days(s.placed)
-    for name in written_logs(s.placed, s.store, aurora=s.type == CLUSTER):
+    for name in written_logs(s.placed, s.store):
         if name not in groups:
             verdicts.append(fail(f"the log group {name} is not in the stack"))
             continue
@@ -209,23 +209,6 @@ ZONES = {
 }
 
 
-def topic_prefix(s: StoreSubject) -> str | None:
-    """What the topics of the stack begin with; another rule sees to it that they agree."""
-    if not isinstance(s.store, Broker):
-        return None
-    for _, resource in s.stack.resources("AWS::MSK::Topic"):
-        name = str(dig(s.stack, resource, "Properties", "TopicName"))
-        if topic := _declared_topic(s.store, name):
-            return name.removesuffix(f".{topic.name}")
-    return None
-
-
-def _declared_topic(broker: Broker, name: str) -> Topic | None:
-    """The topic that a full name means: its longest declared ending."""
-    own = [t for t in broker.topics if name.endswith(f".{t.name}")]
-    return max(own, key=lambda t: len(t.name), default=None)
-
-
 def watched(s: StoreSubject) -> Verdict:
     """The declared alarms of a store are there, as declared, and a topic of the stack hears them."""
     if Guard.ALARMS not in s.required:
@@ -234,7 +217,7 @@ def watched(s: StoreSubject) -> Verdict:
     for p in s.stack.alarms.values():
         if isinstance(p, dict) and isinstance(p.get("AlarmName"), str):
             seen.setdefault(p["AlarmName"], []).append(p)
-    for alarm in store_alarms(s.placed, s.store, aurora=s.type == CLUSTER, prefix=topic_prefix(s)):
+    for alarm in store_alarms(s.placed, s.store):
         found = seen.get(alarm.name, [])
         if len(found) > 1:
             return fail(f"{len(found)} alarms are called {alarm.name}, and nobody knows which one is made")
@@ -291,21 +274,19 @@ def access_list(s: StoreSubject) -> Verdict:
 
 
 def topics(s: StoreSubject) -> Verdict:
-    """Every declared topic, as declared, under one prefix; and no other."""
+    """Every declared topic, as declared; and no other."""
     if not isinstance(s.store, Broker):
         return EXEMPT
-    declared = [t.name for t in s.store.topics]
-    prefixes, problems = set(), []
-    found = []
+    declared = {s.placed.topic(s.store, t): t for t in s.store.topics}
+    found, problems = [], []
     for _, resource in s.stack.resources("AWS::MSK::Topic"):
         p = s.stack.resolver.value(resource.get("Properties", {}))
         name = str(p.get("TopicName"))
-        topic = _declared_topic(s.store, name)
+        topic = declared.get(name)
         if topic is None:
             problems.append(f"{name} is declared nowhere")
             continue
-        prefixes.add(name.removesuffix(f".{topic.name}"))
-        found.append(topic.name)
+        found.append(name)
         for what, seen, want in (
             ("partitions", p.get("PartitionCount"), topic.partitions),
             ("replicas", p.get("ReplicationFactor"), topic.replication),
@@ -319,8 +300,6 @@ def topics(s: StoreSubject) -> Verdict:
             problems.append(f"{name}: {verdict.detail}")
     problems += [f"{name} is missing" for name in declared if found.count(name) == 0]
     problems += [f"{name} is there twice" for name in declared if found.count(name) > 1]
-    if len(prefixes) > 1:
-        problems.append(f"topics have different prefixes: {', '.join(sorted(prefixes))}")
     return fail("; ".join(problems)) if problems else PASS
 
 
