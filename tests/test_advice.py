@@ -42,7 +42,8 @@ from stacks import CATALOG
 PLACES = {p.id: p for p in placements(CATALOG)}
 NOW = MOMENTS["night"]
 LEADS, RINGS, ORPHANS = "LeadTrackingStack-prod", "RCSubscription-prod-Storage", "ConnectionServiceStack-prod"
-BROKEN = ("LeadTracking-v2-us-east-1", "rc-subscription-prod-idempotency", "ConnectionService-Organizations-prod")
+IDEMPOTENCY = "rc-subscription-prod-idempotency"
+BROKEN = ("LeadTracking-v2-us-east-1", IDEMPOTENCY, "ConnectionService-Organizations-prod")
 PRINTED = re.compile(r"`((?:aws|cdk|holdfast) [^`]*)`|\b((?:aws|holdfast) [a-z-]+ [^;`]*)")
 TOLD = re.compile("cdk (deploy|import)|[Tt]hen deploy|Deploy: |[Ii]mport it|the next deploy brings")
 HINDERED = re.compile("and fail|CloudFormation|DynamoDB does not")
@@ -163,7 +164,11 @@ def tidy(document: Json) -> None:
 
 
 def _deployable() -> Iterator[Any]:
-    for id_, wanted in ((LEADS, MUTATIONS), (RINGS, ("ttl_removed", "ttl_off")), (ORPHANS, ("stream_removed",))):
+    for id_, wanted in (
+        (LEADS, MUTATIONS),
+        (RINGS, ("ttl_removed", "ttl_off", "ttl_renamed")),
+        (ORPHANS, ("stream_removed",)),
+    ):
         logical = next(i for i, name in tables(template(id_)).items() if name in BROKEN)
         for name, mutant in mutants(template(id_), logical):
             if name in wanted and not LEFT_OUT.fullmatch(name):
@@ -244,6 +249,35 @@ def test_a_database_that_can_be_deleted_is_protected_by_the_call_that_is_printed
     call(aws, shlex.split(f"{PROTECT[kind]} orders --deletion-protection --region us-east-1"))
     (found,) = getattr(api, f"describe_db_{what}s")(**name)[f"DB{what.title()}s"]
     assert found["DeletionProtection"] is True
+
+
+# A TTL by another attribute: CloudFormation cannot change it, whatever else the stack needs
+
+
+def expire(aws: Aws, attribute: str, *, on: bool) -> None:
+    wanted = {"Enabled": on, "AttributeName": attribute}
+    aws.client("dynamodb").update_time_to_live(TableName=IDEMPOTENCY, TimeToLiveSpecification=wanted)
+
+
+@pytest.mark.parametrize("mutation", ["ttl_renamed", "ttl_removed", "ttl_off"])
+def test_no_deploy_is_advised_before_a_ttl_by_another_attribute_is_off(aws: Aws, mutation: str) -> None:
+    logical = next(i for i, name in tables(template(RINGS)).items() if name == IDEMPOTENCY)
+    mutant = dict(mutants(template(RINGS), logical))[mutation]
+    for other in tables(mutant).keys() - {logical}:
+        mutant["Resources"][other]["Properties"]["DeletionProtectionEnabled"] = False
+    deploy(aws, RINGS, mutant)
+    if mutation != "ttl_renamed":
+        expire(aws, "expires", on=True)
+    before = failed(look(aws, RINGS)[0])
+    assert {f.rule.id for f in before if f.table == IDEMPOTENCY} == {"HF006"}
+    assert {f.rule.id for f in before if f.table != IDEMPOTENCY} == {"HF001"}
+    assert all("DynamoDB does not change the attribute of a TTL that is on" in f.fix for f in before)
+    assert not any("cdk deploy" in f.fix for f in before)
+    with pytest.raises(InputError, match="active on a different AttributeName"):
+        deploy(aws, RINGS)
+    expire(aws, "expires", on=False)
+    deploy(aws, RINGS)
+    assert failed(look(aws, RINGS)[0]) == []
 
 
 # What exists where a deploy would try to create it
