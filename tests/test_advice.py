@@ -42,6 +42,7 @@ from stacks import CATALOG
 PLACES = {p.id: p for p in placements(CATALOG)}
 NOW = MOMENTS["night"]
 LEADS, RINGS, ORPHANS = "LeadTrackingStack-prod", "RCSubscription-prod-Storage", "ConnectionServiceStack-prod"
+CALLS = "CallAnalytics-Prod-Storage"
 IDEMPOTENCY = "rc-subscription-prod-idempotency"
 BROKEN = ("LeadTracking-v2-us-east-1", IDEMPOTENCY, "ConnectionService-Organizations-prod")
 PRINTED = re.compile(r"`((?:aws|cdk|holdfast) [^`]*)`|\b((?:aws|holdfast) [a-z-]+ [^;`]*)")
@@ -278,6 +279,49 @@ def test_no_deploy_is_advised_before_a_ttl_by_another_attribute_is_off(aws: Aws,
     expire(aws, "expires", on=False)
     deploy(aws, RINGS)
     assert failed(look(aws, RINGS)[0]) == []
+
+
+# What a deploy does to the other tables of its stack
+
+
+def weakened(id_: str, wanted: dict[str, str]) -> Json:
+    """The template of a stack after one mutation of each table that is named by the end of its name."""
+    document = template(id_)
+    for end, mutation in wanted.items():
+        logical = next(i for i, name in tables(document).items() if name.endswith(end))
+        document = dict(mutants(document, logical))[mutation]
+    return document
+
+
+def test_every_deploy_that_moves_a_table_to_a_new_key_says_what_its_users_need_first(aws: Aws) -> None:
+    lost = {"call-events-us-east-1": "key_to_aws_managed", "config-us-east-1": "deletion_protection_off"}
+    deploy(aws, CALLS, weakened(CALLS, lost))
+    config = next(name for name in tables(template(CALLS)).values() if name.endswith("config-us-east-1"))
+    # As intended by hand, so that the template alone is behind.
+    aws.client("dynamodb").update_table(TableName=config, DeletionProtectionEnabled=True)
+    behind = failed(look(aws, CALLS)[0])
+    aws.client("dynamodb").update_table(TableName=config, DeletionProtectionEnabled=False)
+    off = failed(look(aws, CALLS)[0])
+    assert {f.rule.id for f in (*behind, *off)} == {"HF001", "HF007", "HF615"}
+    for found in (*behind, *off):
+        assert "cdk deploy" in found.fix
+        assert "whoever uses call-analytics-prod-call-events-us-east-1 needs kms:Decrypt" in found.fix
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_a_deploy_is_advised_beside_a_missing_table_only_if_it_leaves_that_alone(aws: Aws, changed: bool) -> None:
+    lost = {"webhook-subscriptions": "deletion_protection_off"} | ({"idempotency": "ttl_removed"} if changed else {})
+    deploy(aws, RINGS, weakened(RINGS, lost))
+    aws.client("dynamodb").delete_table(TableName=IDEMPOTENCY)
+    (beside,) = [f for f in failed(look(aws, RINGS)[0]) if f.table != IDEMPOTENCY]
+    assert ("cdk deploy" in beside.fix) is not changed
+    if changed:
+        assert f"would try to change {IDEMPOTENCY}, which is not there, and fail" in beside.fix
+        with pytest.raises(InputError, match=f"Table: {IDEMPOTENCY} not found"):
+            deploy(aws, RINGS)
+    else:
+        deploy(aws, RINGS)
+        assert {f.rule.id for f in failed(look(aws, RINGS)[0])} == {"HF601"}
 
 
 # What exists where a deploy would try to create it
