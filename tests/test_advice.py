@@ -7,7 +7,9 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,7 @@ from holdfast.advice import logical_id
 from holdfast.assembly import InputError
 from holdfast.audit import Audit, audit
 from holdfast.audit_stores import PROTECT
-from holdfast.cli import _parser
-from holdfast.fix import plan
+from holdfast.cli import _parser, main
 from holdfast.live.calls import AUDIT
 from holdfast.live.options import Options
 from holdfast.live.reader import read
@@ -106,17 +107,23 @@ def run(aws: Aws, id_: str, command: str) -> None:
     if words[0] == "aws":
         call(aws, words[1:])
     elif words[0] == "holdfast":
-        asked = _parser().parse_args(words[1:])
-        found, accounts = look(aws, id_)
-        planned = plan(found.findings, [PLACES[id_].stack], accounts, Environment, only={asked.only})
-        changes = [*planned.changes, *planned.keys]
-        assert changes, command
-        for change in changes:
-            call(aws, shlex.split(change.command())[1:])
+        shown = [line for line in holdfast(aws, words[1:]).splitlines() if line.startswith("aws ")]
+        assert shown, command
+        for line in shown:
+            call(aws, shlex.split(line)[1:])
     else:
         # The CLI itself: tests/test_e2e.py.
         assert command == f"cdk deploy -c env={PLACES[id_].env.label} {id_}"
         deploy(aws, id_)
+
+
+def holdfast(aws: Aws, words: list[str]) -> str:
+    """What a printed command shows, with the account options that this audit has."""
+    told = ["--consumers-have-the-key"] if "HF007" in words else []
+    estate = ["--estate", "stacks:CATALOG"]
+    with redirect_stdout(StringIO()) as shown:
+        assert main([*words, *told, *estate, "--endpoint-url", aws.endpoint, "--account", aws.account], now=NOW) == 1
+    return shown.getvalue()
 
 
 def call(aws: Aws, words: list[str]) -> None:
@@ -133,6 +140,7 @@ def call(aws: Aws, words: list[str]) -> None:
         else:
             given[list(given)[-1]].append(word)
     del given["region"]
+    assert given.pop("endpoint-url", [aws.endpoint]) == [aws.endpoint]
     client._make_api_call(operation, {options[n][0]: _value(options[n][1], texts) for n, texts in given.items()})
 
 

@@ -44,6 +44,7 @@ FACTS = {
     "HF108": ("stream",),
 }
 UNSEEN = "-"  # no API shows it
+SAME_ACCOUNT = "with the same account options (--local, --profile …)"  # a printed command knows none of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -479,7 +480,7 @@ def _remediation(s: _Seen, rule: Rule, fix: str, says: str) -> str:
         return _first(call) or f"{fix} A deploy alone does not change it: the template says so already."
     if says != NEVER_DEPLOYED:
         return _first(call) or fix
-    if call and not (rule.id == "HF007" and call.startswith("holdfast")):  # the deploy moves it, too
+    if call and not (rule.id == "HF007" and call.startswith("`holdfast")):  # the deploy moves it, too
         return _first(s.way.advised(f"{call}; then {s.way.command}, so that the template says so, too"))
     return s.way.advised(f"Deploy: {s.way.command}")
 
@@ -492,7 +493,8 @@ def _call(s: _Seen, rule: Rule, fix: str) -> str:
         case "HF007" if s.deployed is None:
             return "its key comes with its stack"
         case "HF007" | "HF010":  # their calls need an ARN, a key or values, which `fix` fills in
-            return f"holdfast fix --env {s.placed.env.label} --only {rule.id}"
+            shows = "names whom the new key would cut off" if rule.id == "HF007" else "shows the call"
+            return f"`holdfast fix --env {s.placed.env.label} --only {rule.id}` {SAME_ACCOUNT} {shows}"
         case "HF006" if isinstance(s.live, TableSeen) and s.live.observed.ttl is None:
             wanted = f"Enabled=true,AttributeName={s.table.lifetime.ttl}"
             call = f"aws dynamodb update-time-to-live --table-name {s.name} --time-to-live-specification {wanted}"
@@ -521,7 +523,7 @@ def _advised(found: Finding, fix: str) -> Finding:
 
 def _first(sentence: str) -> str:
     """A clause as a sentence; a command keeps its spelling."""
-    return sentence if sentence.startswith(("aws ", "holdfast ")) else sentence[:1].upper() + sentence[1:]
+    return sentence if sentence.startswith("aws ") else sentence[:1].upper() + sentence[1:]
 
 
 def _columns(s: _Seen, rule: Rule) -> tuple[Verdict | str, Verdict | str]:
