@@ -106,6 +106,15 @@ def _refused(table: Table, seen: Observed, live: Observed) -> Iterator[str]:
         yield "CloudFormation does not change the type of a resource"
     if seen.key != table.key and not isinstance(seen.key, Unknown):
         yield "CloudFormation does not replace a table that is named: declare a new table and move the items"
+    on = seen.ttl if isinstance(live.ttl, Unknown) else live.ttl
+    sent = table.lifetime.ttl or seen.ttl  # to turn a TTL off takes its attribute, too
+    changed_ttl = not isinstance(seen.ttl, Unknown) and seen.ttl != table.lifetime.ttl
+    if changed_ttl and isinstance(on, str) and on != sent:
+        yield (
+            f"DynamoDB does not change the attribute of a TTL that is on, and items expire by {on}: decide whether "
+            f"{table.lifetime.ttl or 'no expiry'} is right; if so, turn the TTL by {on} off and deploy an hour later, "
+            "because a TTL can be changed once an hour"
+        )
     if isinstance(seen.indexes, Unknown):
         return
     declared = {i.name: i for i in table.indexes}
@@ -122,14 +131,6 @@ def _refused(table: Table, seen: Observed, live: Observed) -> Iterator[str]:
         )
     if not isinstance(live.indexes, Unknown) and (made := sorted(new & live.indexes.keys())):
         yield f"a deploy would try to create the index {made[0]}, which exists, and fail"
-    on = seen.ttl if isinstance(live.ttl, Unknown) else live.ttl
-    sent = table.lifetime.ttl or seen.ttl  # to turn a TTL off takes its attribute, too
-    if seen.ttl != table.lifetime.ttl and isinstance(on, str) and on != sent:
-        yield (
-            f"DynamoDB does not change the attribute of a TTL that is on, and items expire by {on}: decide whether "
-            f"{table.lifetime.ttl or 'no expiry'} is right; if so, turn the TTL by {on} off and deploy an hour later, "
-            "because a TTL can be changed once an hour"
-        )
     view = table.stream.view.value if table.stream and not table.stream.pending else None
     if view and seen.stream != view and isinstance(live.stream, str):
         yield "DynamoDB does not change the view of a stream that is on, nor turn it on again"
