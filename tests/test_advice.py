@@ -7,7 +7,9 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +26,8 @@ from holdfast import Environment, placements
 from holdfast.advice import logical_id
 from holdfast.audit import Audit, audit
 from holdfast.audit_stores import PROTECT
-from holdfast.cli import _parser
+from holdfast.cli import _parser, main
 from holdfast.errors import InputError
-from holdfast.fix import plan
 from holdfast.live.calls import AUDIT
 from holdfast.live.options import Options
 from holdfast.live.reader import read
@@ -42,7 +43,9 @@ from stacks import CATALOG
 PLACES = {p.id: p for p in placements(CATALOG)}
 NOW = MOMENTS["night"]
 LEADS, RINGS, ORPHANS = "LeadTrackingStack-prod", "RCSubscription-prod-Storage", "ConnectionServiceStack-prod"
-BROKEN = ("LeadTracking-v2-us-east-1", "rc-subscription-prod-idempotency", "ConnectionService-Organizations-prod")
+CALLS = "CallAnalytics-Prod-Storage"
+IDEMPOTENCY = "rc-subscription-prod-idempotency"
+BROKEN = ("LeadTracking-v2-us-east-1", IDEMPOTENCY, "ConnectionService-Organizations-prod")
 PRINTED = re.compile(r"`((?:aws|cdk|holdfast) [^`]*)`|\b((?:aws|holdfast) [a-z-]+ [^;`]*)")
 TOLD = re.compile("cdk (deploy|import)|[Tt]hen deploy|Deploy: |[Ii]mport it|the next deploy brings")
 HINDERED = re.compile("and fail|CloudFormation|DynamoDB does not")
@@ -104,17 +107,23 @@ def run(aws: Aws, id_: str, command: str) -> None:
     if words[0] == "aws":
         call(aws, words[1:])
     elif words[0] == "holdfast":
-        asked = _parser().parse_args(words[1:])
-        found, accounts = look(aws, id_)
-        planned = plan(found.findings, [PLACES[id_].stack], accounts, Environment, only={asked.only})
-        changes = [*planned.changes, *planned.keys]
-        assert changes, command
-        for change in changes:
-            call(aws, shlex.split(change.command())[1:])
+        shown = [line for line in holdfast(aws, words[1:]).splitlines() if line.startswith("aws ")]
+        assert shown, command
+        for line in shown:
+            call(aws, shlex.split(line)[1:])
     else:
         # The CLI itself: tests/test_e2e.py.
         assert command == f"cdk deploy -c env={PLACES[id_].env.label} {id_}"
         deploy(aws, id_)
+
+
+def holdfast(aws: Aws, words: list[str]) -> str:
+    """What a printed command shows, with the account options that this audit has."""
+    told = ["--consumers-have-the-key"] if "HF007" in words else []
+    estate = ["--estate", "stacks:CATALOG"]
+    with redirect_stdout(StringIO()) as shown:
+        assert main([*words, *told, *estate, "--endpoint-url", aws.endpoint, "--account", aws.account], now=NOW) == 1
+    return shown.getvalue()
 
 
 def call(aws: Aws, words: list[str]) -> None:
@@ -131,6 +140,7 @@ def call(aws: Aws, words: list[str]) -> None:
         else:
             given[list(given)[-1]].append(word)
     del given["region"]
+    assert given.pop("endpoint-url", [aws.endpoint]) == [aws.endpoint]
     client._make_api_call(operation, {options[n][0]: _value(options[n][1], texts) for n, texts in given.items()})
 
 
@@ -163,7 +173,11 @@ def tidy(document: Json) -> None:
 
 
 def _deployable() -> Iterator[Any]:
-    for id_, wanted in ((LEADS, MUTATIONS), (RINGS, ("ttl_removed", "ttl_off")), (ORPHANS, ("stream_removed",))):
+    for id_, wanted in (
+        (LEADS, MUTATIONS),
+        (RINGS, ("ttl_removed", "ttl_off", "ttl_renamed")),
+        (ORPHANS, ("stream_removed",)),
+    ):
         logical = next(i for i, name in tables(template(id_)).items() if name in BROKEN)
         for name, mutant in mutants(template(id_), logical):
             if name in wanted and not LEFT_OUT.fullmatch(name):
@@ -244,6 +258,78 @@ def test_a_database_that_can_be_deleted_is_protected_by_the_call_that_is_printed
     call(aws, shlex.split(f"{PROTECT[kind]} orders --deletion-protection --region us-east-1"))
     (found,) = getattr(api, f"describe_db_{what}s")(**name)[f"DB{what.title()}s"]
     assert found["DeletionProtection"] is True
+
+
+# A TTL by another attribute: CloudFormation cannot change it, whatever else the stack needs
+
+
+def expire(aws: Aws, attribute: str, *, on: bool) -> None:
+    wanted = {"Enabled": on, "AttributeName": attribute}
+    aws.client("dynamodb").update_time_to_live(TableName=IDEMPOTENCY, TimeToLiveSpecification=wanted)
+
+
+@pytest.mark.parametrize("mutation", ["ttl_renamed", "ttl_removed", "ttl_off"])
+def test_no_deploy_is_advised_before_a_ttl_by_another_attribute_is_off(aws: Aws, mutation: str) -> None:
+    logical = next(i for i, name in tables(template(RINGS)).items() if name == IDEMPOTENCY)
+    mutant = dict(mutants(template(RINGS), logical))[mutation]
+    for other in tables(mutant).keys() - {logical}:
+        mutant["Resources"][other]["Properties"]["DeletionProtectionEnabled"] = False
+    deploy(aws, RINGS, mutant)
+    if mutation != "ttl_renamed":
+        expire(aws, "expires", on=True)
+    before = failed(look(aws, RINGS)[0])
+    assert {f.rule.id for f in before if f.table == IDEMPOTENCY} == {"HF006"}
+    assert {f.rule.id for f in before if f.table != IDEMPOTENCY} == {"HF001"}
+    assert all("DynamoDB does not change the attribute of a TTL that is on" in f.fix for f in before)
+    assert not any("cdk deploy" in f.fix for f in before)
+    with pytest.raises(InputError, match="active on a different AttributeName"):
+        deploy(aws, RINGS)
+    expire(aws, "expires", on=False)
+    deploy(aws, RINGS)
+    assert failed(look(aws, RINGS)[0]) == []
+
+
+# What a deploy does to the other tables of its stack
+
+
+def weakened(id_: str, wanted: dict[str, str]) -> Json:
+    """The template of a stack after one mutation of each table that is named by the end of its name."""
+    document = template(id_)
+    for end, mutation in wanted.items():
+        logical = next(i for i, name in tables(document).items() if name.endswith(end))
+        document = dict(mutants(document, logical))[mutation]
+    return document
+
+
+def test_every_deploy_that_moves_a_table_to_a_new_key_says_what_its_users_need_first(aws: Aws) -> None:
+    lost = {"call-events-us-east-1": "key_to_aws_managed", "config-us-east-1": "deletion_protection_off"}
+    deploy(aws, CALLS, weakened(CALLS, lost))
+    config = next(name for name in tables(template(CALLS)).values() if name.endswith("config-us-east-1"))
+    # As intended by hand, so that the template alone is behind.
+    aws.client("dynamodb").update_table(TableName=config, DeletionProtectionEnabled=True)
+    behind = failed(look(aws, CALLS)[0])
+    aws.client("dynamodb").update_table(TableName=config, DeletionProtectionEnabled=False)
+    off = failed(look(aws, CALLS)[0])
+    assert {f.rule.id for f in (*behind, *off)} == {"HF001", "HF007", "HF615"}
+    for found in (*behind, *off):
+        assert "cdk deploy" in found.fix
+        assert "whoever uses call-analytics-prod-call-events-us-east-1 needs kms:Decrypt" in found.fix
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_a_deploy_is_advised_beside_a_missing_table_only_if_it_leaves_that_alone(aws: Aws, changed: bool) -> None:
+    lost = {"webhook-subscriptions": "deletion_protection_off"} | ({"idempotency": "ttl_removed"} if changed else {})
+    deploy(aws, RINGS, weakened(RINGS, lost))
+    aws.client("dynamodb").delete_table(TableName=IDEMPOTENCY)
+    (beside,) = [f for f in failed(look(aws, RINGS)[0]) if f.table != IDEMPOTENCY]
+    assert ("cdk deploy" in beside.fix) is not changed
+    if changed:
+        assert f"would try to change {IDEMPOTENCY}, which is not there, and fail" in beside.fix
+        with pytest.raises(InputError, match=f"Table: {IDEMPOTENCY} not found"):
+            deploy(aws, RINGS)
+    else:
+        deploy(aws, RINGS)
+        assert {f.rule.id for f in failed(look(aws, RINGS)[0])} == {"HF601"}
 
 
 # What exists where a deploy would try to create it

@@ -83,7 +83,7 @@ def test_a_fix_leaves_keys_alone_and_says_so(run: Run, aws: Aws) -> None:
     (said,) = [line for line in err.splitlines() if "HF007" in line]
     assert said == (
         "left out: 1 key change (HF007), which would cut off whoever may not use the new key: "
-        "`holdfast fix --env prod --only HF007` says who that is"
+        "`holdfast fix --env prod --only HF007` with the same account options (--local, --profile …) says who that is"
     )
     assert run() == (1, "", f"{said}\n")
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from conftest import ROOT
@@ -323,6 +324,24 @@ def test_the_incident_is_the_documented_state(here: Path, outdir: Path) -> None:
     }
     assert functions["ForceRefresh"]["ORG_TABLE_V2"] == "ConnectionService-Organizations-test"
     assert functions["RingCentralTokenRefresher-Multi-Tenant"]["CLIENT_CONFIG_TABLE_V1"] == "client-configurations"
+
+
+def test_what_is_printed_for_the_emulator_says_what_it_takes_to_run_it(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A printed `holdfast` line goes to AWS without --local, and the emulator refuses `aws` without its secret."""
+    running = process.start()
+    table = {"TableName": "rc-subscription-prod-webhook-subscriptions", "BillingMode": "PAY_PER_REQUEST"}
+    key = {"AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}]}
+    schema = {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}
+    Aws(emulator=running, account=ACCOUNT).client("dynamodb").create_table(**table, **key, **schema)
+    with mock.patch.dict(os.environ):  # --local puts the emulator's settings there
+        assert main(["audit", "--env", "prod", "--local", "--select", "HF010"]) == 1
+        assert "`holdfast fix --env prod --only HF010` with the same account options" in capsys.readouterr().out
+        assert main(["fix", "--env", "prod", "--only", "HF010", "--local"]) == 1
+    out, err = capsys.readouterr()
+    assert f"--endpoint-url {running.endpoint}" in out
+    assert err.count("the variables that `holdfast local status` prints") == 1
 
 
 def test_ministack_is_imported_in_one_place() -> None:

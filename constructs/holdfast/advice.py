@@ -15,6 +15,8 @@ from holdfast.rules.live import IMPORT
 from holdfast.template import StackSeen, observe
 
 LONGEST = 240  # what CDK leaves of a path before its hash
+# What a deploy repairs without a call on the table: policies of the template, the key and the alarms.
+BESIDE = frozenset({"HF002", "HF003", "HF008", "HF009", "HF012", "HF014", "HF205", "HF208", "HF209"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +27,18 @@ class Way:
     taken: Mapping[str, str]  # live tables and stores that it would try to create, with the reason
     refused: Mapping[str, str]  # tables whose change CloudFormation refuses, with the reason
     elsewhere: Mapping[str, str]  # tables of other stacks, by name
+    rekeyed: Collection[str]  # tables that it would move to the stack's key
 
     @property
     def command(self) -> str:
         return f"`cdk deploy -c env={self.placed.env.label} {self.placed.id}`"
+
+    def advised(self, what: str) -> str:
+        """``what``, which ends in a deploy, and whom that deploy would cut off."""
+        if not self.rekeyed:
+            return what
+        who = f"whoever uses {', '.join(self.rekeyed)}"
+        return f"{what}; {who} needs kms:Decrypt on the stack's key first, because the deploy moves to that key"
 
     def against(self, table: str) -> str:
         """What stands against a deploy: of this table, else of another one; empty where nothing does."""
@@ -43,25 +53,33 @@ class Way:
 def way(
     placed: Placed,
     own: StackSeen | Unknown | None,
-    live: Mapping[str, TableSeen],
+    live: Mapping[str, TableSeen | Unknown | None],
     elsewhere: Mapping[str, str],
+    off: Mapping[str, Collection[str]],
     stores: Collection[str] = (),
 ) -> Way:
-    """``own`` is the stack's deployed template, ``stores`` are those of its stores that are live."""
+    """``own`` is the stack's deployed template, ``off`` the rules by which each table of it fails there.
+
+    ``live`` has None where a table is not there; ``stores`` are those of its stores that are live.
+    """
     template = {str(o.name): o for o in observe(own)} if isinstance(own, StackSeen) else {}
     taken, refused = {}, {}
     for table in placed.tables:
         name = placed.fill(table.name)
         seen, there = template.get(name), live.get(name)
-        if there is None or isinstance(own, Unknown):
+        if isinstance(there, Unknown) or isinstance(own, Unknown):
             continue
-        if where := _elsewhere(table, seen, placed.name, elsewhere.get(name)):
+        if there is None:
+            if seen and not _elsewhere(table, seen, placed.name, None) and set(off.get(name, ())) - BESIDE:
+                refused[name] = f"a deploy would try to change {name}, which is not there, and fail: restore it first"
+        elif where := _elsewhere(table, seen, placed.name, elsewhere.get(name)):
             taken[name] = _would_fail(name, where)
         elif seen and (why := next(_refused(table, seen, there.observed), "")):
             refused[name] = f"{why} (table {name})"
     if own is None:
         taken |= {name: _would_fail(name, "in no stack") for name in stores}
-    return Way(placed=placed, taken=taken, refused=refused, elsewhere=elsewhere)
+    rekeyed = [name for name, rules in off.items() if "HF007" in rules]
+    return Way(placed=placed, taken=taken, refused=refused, elsewhere=elsewhere, rekeyed=rekeyed)
 
 
 def _would_fail(name: str, where: str) -> str:
@@ -88,6 +106,15 @@ def _refused(table: Table, seen: Observed, live: Observed) -> Iterator[str]:
         yield "CloudFormation does not change the type of a resource"
     if seen.key != table.key and not isinstance(seen.key, Unknown):
         yield "CloudFormation does not replace a table that is named: declare a new table and move the items"
+    on = seen.ttl if isinstance(live.ttl, Unknown) else live.ttl
+    sent = table.lifetime.ttl or seen.ttl  # to turn a TTL off takes its attribute, too
+    changed_ttl = not isinstance(seen.ttl, Unknown) and seen.ttl != table.lifetime.ttl
+    if changed_ttl and isinstance(on, str) and on != sent:
+        yield (
+            f"DynamoDB does not change the attribute of a TTL that is on, and items expire by {on}: decide whether "
+            f"{table.lifetime.ttl or 'no expiry'} is right; if so, turn the TTL by {on} off and deploy an hour later, "
+            "because a TTL can be changed once an hour"
+        )
     if isinstance(seen.indexes, Unknown):
         return
     declared = {i.name: i for i in table.indexes}

@@ -44,6 +44,7 @@ FACTS = {
     "HF108": ("stream",),
 }
 UNSEEN = "-"  # no API shows it
+SAME_ACCOUNT = "with the same account options (--local, --profile …)"  # a printed command knows none of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +200,7 @@ def _home(
         p.name for p in places if stack_of(p.region, p.name, accounts) is None and any(_has(a, p) for a in others)
     }
     owners = {(a.region, str(o.name)): t.name or t.id for a, t in _templates(accounts) for o in observe(t)}
-    ways = {p.id: _way(p, stacks, accounts, owners) for p in places}
+    ways = {p.id: _way(p, stacks, accounts, owners, judged) for p in places}
     seen = [
         _see(p, t, accounts, judged.get((p.env.label, p.fill(t.name)), {}), ways[p.id])
         for p in places
@@ -223,17 +224,24 @@ def _home(
 
 
 def _way(
-    placed: Placed, stacks: Sequence[Stack], accounts: Sequence[Account], owners: Mapping[tuple[str, str], str]
+    placed: Placed,
+    stacks: Sequence[Stack],
+    accounts: Sequence[Account],
+    owners: Mapping[tuple[str, str], str],
+    judged: Mapping[tuple[str | None, str | None], Mapping[str, Verdict]],
 ) -> advice.Way:
     """What a deploy of a stack would meet: it is made from the code, whatever was only assumed there."""
     code = Placed(_original(placed, stacks), placed.env)
     stack = stack_of(placed.region, placed.name, accounts)
     here = [a for a in accounts if a.region == placed.region]
+    names = [placed.fill(t.name) for t in placed.tables]
+    verdicts_of = {name: judged.get((placed.env.label, name), {}) for name in names}
     return advice.way(
         code,
         stack.seen if isinstance(stack, StackLive) else stack,
-        {name: seen for a in here if not isinstance(a.tables, Unknown) for name, seen in a.tables.items()},
+        {name: _find(accounts, placed.region, name)[1] for name in names},
         {name: owner for (region, name), owner in owners.items() if region == placed.region and owner != placed.name},
+        {n: [rule for rule, v in found.items() if v.outcome is Outcome.FAIL] for n, found in verdicts_of.items()},
         [
             name
             for a in here
@@ -390,7 +398,7 @@ def _table(
         yield _merged(s, rule, now, declared)
     if not isinstance(s.live, TableSeen):
         return
-    level = f"{s.way.command} brings the template up to what the code says and the table already is"
+    level = s.way.advised(f"{s.way.command} brings the template up to what the code says and the table already is")
     against = _first(s.way.against(s.name))
     yield _advised(_finding(s, live.BEHIND, _behind(s), source=Source.DEPLOYED), against or level)
     if not (Guard.RETAIN in s.placed.required(s.table) and s.deployed is None):
@@ -472,10 +480,9 @@ def _remediation(s: _Seen, rule: Rule, fix: str, says: str) -> str:
         return _first(call) or f"{fix} A deploy alone does not change it: the template says so already."
     if says != NEVER_DEPLOYED:
         return _first(call) or fix
-    if rule.id == "HF007" and call.startswith("holdfast"):
-        return f"{s.way.command} moves it to the stack's key; whoever uses it needs kms:Decrypt on that key first"
-    then = f"then {s.way.command}, so that the template says so, too"
-    return _first(f"{call}; {then}") if call else f"Deploy: {s.way.command}"
+    if call and not (rule.id == "HF007" and call.startswith("`holdfast")):  # the deploy moves it, too
+        return _first(s.way.advised(f"{call}; then {s.way.command}, so that the template says so, too"))
+    return s.way.advised(f"Deploy: {s.way.command}")
 
 
 def _call(s: _Seen, rule: Rule, fix: str) -> str:
@@ -486,7 +493,8 @@ def _call(s: _Seen, rule: Rule, fix: str) -> str:
         case "HF007" if s.deployed is None:
             return "its key comes with its stack"
         case "HF007" | "HF010":  # their calls need an ARN, a key or values, which `fix` fills in
-            return f"holdfast fix --env {s.placed.env.label} --only {rule.id}"
+            shows = "names whom the new key would cut off" if rule.id == "HF007" else "shows the call"
+            return f"`holdfast fix --env {s.placed.env.label} --only {rule.id}` {SAME_ACCOUNT} {shows}"
         case "HF006" if isinstance(s.live, TableSeen) and s.live.observed.ttl is None:
             wanted = f"Enabled=true,AttributeName={s.table.lifetime.ttl}"
             call = f"aws dynamodb update-time-to-live --table-name {s.name} --time-to-live-specification {wanted}"
@@ -506,7 +514,7 @@ def _restore(s: _Seen) -> str:
 
 def _made(way: advice.Way, table: str) -> str:
     """How a stack that never was comes about, and its table."""
-    return f"{_first(way.against(table) or f'{way.command} makes it')}. {live.NOT_YET}"
+    return f"{_first(way.against(table) or way.advised(f'{way.command} makes it'))}. {live.NOT_YET}"
 
 
 def _advised(found: Finding, fix: str) -> Finding:
@@ -515,7 +523,7 @@ def _advised(found: Finding, fix: str) -> Finding:
 
 def _first(sentence: str) -> str:
     """A clause as a sentence; a command keeps its spelling."""
-    return sentence if sentence.startswith(("aws ", "holdfast ")) else sentence[:1].upper() + sentence[1:]
+    return sentence if sentence.startswith("aws ") else sentence[:1].upper() + sentence[1:]
 
 
 def _columns(s: _Seen, rule: Rule) -> tuple[Verdict | str, Verdict | str]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
-from holdfast.audit import Audit
+from holdfast.audit import SAME_ACCOUNT, Audit
 from holdfast.consumers import NEVER_READ, Lack, NewKey, Surroundings, lacking, leaves_it_to_iam, policy, undecided
 from holdfast.errors import InputError
 from holdfast.fix import FIXABLE, REKEYING, Change, Plan
@@ -58,6 +58,8 @@ def run(
         accounts = () if args.local or args.account else dict.fromkeys(c.account for c in changes)
         where = "".join(f" --account {id_}" for id_ in accounts)
         _tell(f"{count}; nothing was changed: --apply{where} makes them")
+        if args.local:
+            _tell("to make them by hand, set the variables that `holdfast local status` prints")
         return 1
     record = Path(".holdfast", f"fix-{args.at:%Y%m%dT%H%M%S%fZ}.json")
     return _apply(changes, options, record, args.env, count) or otherwise
@@ -107,7 +109,7 @@ def _held(held: Sequence[Change], env: str, *, named: bool) -> str:
         return f"{count} held back: see that all who use the tables may use the key, then add --consumers-have-the-key"
     return (
         f"left out: {count} ({REKEYING}), which would cut off whoever may not use the new key: "
-        f"`holdfast fix --env {env} --only {REKEYING}` says who that is"
+        f"`holdfast fix --env {env} --only {REKEYING}` {SAME_ACCOUNT} says who that is"
     )
 
 

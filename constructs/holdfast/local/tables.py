@@ -49,6 +49,8 @@ def complete() -> None:
     delete_now = engine._ddb_delete
 
     def update(physical: str, old: Json, new: Json, stack: str, logical_id: str | None = None) -> tuple[str, Json]:
+        if physical not in api._tables:
+            raise ValueError(f"Requested resource not found: Table: {physical} not found")
         _refuse_index_changes(_indexes(old), _indexes(new))
         name, attributes = update_rest(physical, _without_sse(old), _without_sse(new), stack, logical_id)
         _settle(api, name, new, old)
