@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
 export CDK_DISABLE_VERSION_CHECK := true
 
-.PHONY: setup synth test test-e2e demo picture check format snapshots docs catalogs lock clean
+.PHONY: setup synth test test-e2e demo picture check format snapshots docs catalogs schemas lock clean
 .PHONY: bench bench-detection bench-retention bench-audit
 
 setup: .venv/.installed node_modules/.installed build/.layer
@@ -83,6 +83,10 @@ docs: setup
 # What a migration changes, as the catalogs that `holdfast db check` compares with.
 catalogs: setup
 	python -m holdfast.postgres.write_catalogs
+
+# What the public resource schemas say of each type that matters, from the cfn-lint that is pinned.
+schemas: setup
+	python -m holdfast.cfn.generate
 
 bench: setup
 	python benchmarks/synth.py

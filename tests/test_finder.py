@@ -186,8 +186,10 @@ def test_the_wheel_ships_the_library_only(tmp_path: Path) -> None:
     subprocess.run(line, cwd=ROOT, capture_output=True, check=True)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as content:
-        top = {name.partition("/")[0] for name in content.namelist()}
+        names = set(content.namelist())
+    top = {name.partition("/")[0] for name in names}
     assert {name for name in top if not name.endswith(".dist-info")} == {"holdfast"}
+    assert "holdfast/cfn/schemas.json" in names
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files to another user")

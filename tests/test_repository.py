@@ -48,6 +48,7 @@ HOMES = {
     "boto3": ("constructs/holdfast/live", "stacks/functions/"),  # Lambda has it for the code of functions
     "botocore": ("constructs/holdfast/live", "stacks/functions/"),
     "psycopg": ("constructs/holdfast/postgres",),
+    "cfnlint": (),  # cfn/generate.py reads its files, and runs none of its code
 }
 
 

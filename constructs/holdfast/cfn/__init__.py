@@ -1,0 +1,1 @@
+"""CloudFormation itself: what is known of its resource types."""
