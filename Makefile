@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
 export CDK_DISABLE_VERSION_CHECK := true
 
-.PHONY: setup synth test test-e2e demo picture check format snapshots docs catalogs schemas lock clean
+.PHONY: setup synth test test-e2e demo picture check format accept docs catalogs schemas lock clean
 .PHONY: bench bench-detection bench-retention bench-audit
 
 setup: .venv/.installed node_modules/.installed build/.layer
@@ -74,8 +74,11 @@ format: setup
 	ruff format .
 	ruff check --fix .
 
-snapshots: setup
-	pytest tests/test_snapshots.py --snapshot-update
+# What is synthesized now becomes the contract, once its difference has been shown.
+accept: setup
+	@rm -rf cdk.out
+	cdk synth --quiet -c env=all
+	@holdfast accept
 
 docs: setup
 	holdfast docs

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from conftest import ROOT
+from conftest import synthesized
 
 from holdfast import Environment, Placed, placements
 from holdfast.account import ONLY_IN_TEMPLATES, Account, IndexUse, StackLive, TableSeen
@@ -26,12 +26,12 @@ EVERY = tuple(s.id for s in CATALOG)
 
 @cache
 def template(stack: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((ROOT / "snapshots" / f"{stack}.json").read_text())["template"]
+    found: dict[str, Any] = json.loads((synthesized() / f"{stack}.template.json").read_text(encoding="utf-8"))
     return found
 
 
 def deployed(placed: Placed, resources: Mapping[str, Any] | None = None) -> StackLive:
-    """A stack that was deployed from its snapshot, or with these resources instead."""
+    """A stack that was deployed as it is synthesized, or with these resources instead."""
     document = template(placed.id)
     seen = StackSeen(
         id=placed.name,

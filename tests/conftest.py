@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import locale
-import re
+import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+from holdfast.contract import files
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
@@ -75,19 +80,33 @@ def count_stores(env: str = "all", system: str | None = None) -> int:
     return sum(len(p.stores) for p in places if system in (None, p.stack.system))
 
 
-@pytest.fixture(scope="session")
-def outdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The cloud assembly of prod and test."""
+@cache
+def synthesized() -> Path:
+    """The cloud assembly of prod and test, made once in each process."""
     from app import build
 
-    folder = tmp_path_factory.mktemp("cdk.out")
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-cdk.out-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     build(str(folder), **CONTEXT | {"env": "all"}).synth()
     return folder
 
 
 @pytest.fixture(scope="session")
+def outdir() -> Path:
+    return synthesized()
+
+
+@pytest.fixture(scope="session")
 def templates(outdir: Path) -> dict[str, Json]:
     return {p.name.removesuffix(".template.json"): json.loads(p.read_text()) for p in outdir.glob("*.template.json")}
+
+
+@pytest.fixture(scope="session")
+def contracts(outdir: Path) -> dict[str, Json]:
+    """What would be accepted, by stack."""
+    from holdfast.contract import make
+
+    return make.contracts(outdir)
 
 
 @pytest.fixture(scope="session")
@@ -105,15 +124,13 @@ def report(outdir: Path) -> list[Json]:
 
 
 class StackSnapshots(SingleFileSnapshotExtension):
-    """snapshots/<stack>.json, so that a review reads like a diff of templates."""
+    """snapshots/<stack>.json: the contract, byte by byte as `holdfast accept` writes it."""
 
     _write_mode = WriteMode.TEXT
     file_extension = "json"
 
     def serialize(self, data: Any, **_: Any) -> str:
-        text = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-        text = re.sub(r"(CurrentVersion[0-9A-F]{8})[0-9a-f]{32}", r"\1<hash of the code>", text)
-        return re.sub(r"\b[0-9a-f]{64}\b", "<hash of the code>", text)
+        return files.text(data)
 
     @classmethod
     def dirname(cls, **_: Any) -> str:

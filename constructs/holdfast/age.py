@@ -1,10 +1,8 @@
-"""When an intent was set: git blame of the lines of a declaration. The only place that runs git."""
+"""When an intent was set: git blame of the lines of a declaration."""
 
 from __future__ import annotations
 
 import ast
-import os
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,6 +10,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from holdfast.gap import Commit
+from holdfast.git import git
 
 DECLARED = ("Table", "Database", "Cache", "Broker", "Bucket", "Documents", "Registry")
 
@@ -73,7 +72,7 @@ def _newest(lines: Mapping[int, Commit | None], span: range) -> Commit | None:
 
 def _blame(path: Path) -> dict[int, Commit | None]:
     """The commit of every line of a file; nothing where there is no git or no repository."""
-    committed = _git(path.parent, "cat-file", "blob", f"HEAD:./{path.name}").splitlines()
+    committed = git(path.parent, "cat-file", "blob", f"HEAD:./{path.name}").splitlines()
     dated = _blame_head(path) if committed else {}
     lines: dict[int, Commit | None] = {}
     for old, new, size in SequenceMatcher(None, committed, _lines(path), autojunk=False).get_matching_blocks():
@@ -87,13 +86,13 @@ def _lines(path: Path) -> list[str]:
 
 def _blame_head(path: Path) -> dict[int, Commit | None]:
     """Of the last commit: git would run the repository's filters over a file that is not committed."""
-    shallow = _git(path.parent, "rev-parse", "--is-shallow-repository").strip() == "true"
+    shallow = git(path.parent, "rev-parse", "--is-shallow-repository").strip() == "true"
     commits: dict[str, Commit | None] = {}
     lines: dict[int, Commit | None] = {}
     sha, number = "", 0
     blame = ("--porcelain", "-w", "--no-textconv", "HEAD", "--", path.name)
     # Git ends where a list of commits to ignore is configured and missing; without the list it has dates all the same.
-    told = _git(path.parent, "blame", *blame) or _git(path.parent, "blame", "--no-ignore-revs-file", *blame)
+    told = git(path.parent, "blame", *blame) or git(path.parent, "blame", "--no-ignore-revs-file", *blame)
     for line in told.splitlines():
         word, _, rest = line.partition(" ")
         if line.startswith("\t"):
@@ -105,25 +104,3 @@ def _blame_head(path: Path) -> dict[int, Commit | None]:
         elif word == "boundary" and shallow:
             commits[sha] = None  # the history is cut off here: the line may be older
     return lines
-
-
-# A repository's own configuration may name programs: none of them is run, and nothing is fetched.
-HARMLESS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
-SETTINGS = {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    """What git prints. Inside a hook its own variables would point it elsewhere, so they are dropped."""
-    try:
-        done = subprocess.run(
-            ["git", *HARMLESS, "-C", str(folder), *arguments],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-            env={k: v for k, v in os.environ.items() if not k.startswith("GIT_")} | SETTINGS,
-        )
-    except OSError:
-        return ""
-    return done.stdout if done.returncode == 0 else ""

@@ -20,7 +20,7 @@ def read(outdir: Path) -> list[StackSeen]:
     path = outdir / "manifest.json"
     if not path.is_file():
         raise InputError(f"{outdir} is no CDK output folder (no manifest.json): run `cdk synth -c env=all` first")
-    artifacts = _load(path).get("artifacts")
+    artifacts = load(path).get("artifacts")
     if not isinstance(artifacts, dict):
         raise InputError(f"{path} is no CDK manifest (no artifacts): run `cdk synth -c env=all` again")
     stacks = {k: a for k, a in artifacts.items() if isinstance(a, dict) and a.get("type") == "aws:cloudformation:stack"}
@@ -42,7 +42,7 @@ def _stack(outdir: Path, name: str, artifact: dict[str, Any]) -> StackSeen:
     file = properties.get("templateFile", f"{name}.template.json") if isinstance(properties, dict) else None
     if not isinstance(file, str):
         raise InputError(f"{outdir} is no CDK output folder ({name} names no template): run `cdk synth` again")
-    template = _load(outdir / file)
+    template = load(outdir / file)
     resources = template.get("Resources")
     if not isinstance(resources, dict) or not all(isinstance(r, dict) and "Type" in r for r in resources.values()):
         raise InputError(f"{outdir / file} is no CloudFormation template (no Resources): run `cdk synth` again")
@@ -57,7 +57,7 @@ def _stack(outdir: Path, name: str, artifact: dict[str, Any]) -> StackSeen:
     )
 
 
-def _load(path: Path) -> dict[str, Any]:
+def load(path: Path) -> dict[str, Any]:
     try:
         if (size := path.stat().st_size) > MAX_BYTES:
             raise InputError(f"{path} has {size / 1e6:.0f} MB; CloudFormation takes 1 MB: split the stack")

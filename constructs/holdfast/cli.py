@@ -109,6 +109,15 @@ def _parser() -> argparse.ArgumentParser:
     _report_options(check)
     check.set_defaults(run=_check)
 
+    diff = commands.add_parser("diff", help="what a change weakens, removes, replaces or adds", epilog=EPILOG)
+    diff.add_argument("--against", metavar="REV", help="a commit (default: where this left the default branch)")
+    diff.add_argument("--format", choices=("text", "markdown", "json"), default="text")
+    diff.set_defaults(run=_diff)
+
+    accept = commands.add_parser("accept", help="write what was synthesized as the contract", epilog=EPILOG)
+    accept.add_argument("outdir", nargs="?", type=Path, default=Path("cdk.out"), metavar="CDK_OUT")
+    accept.set_defaults(run=_accept)
+
     lint = commands.add_parser("lint", help="judge the declared keys, indexes and access patterns", epilog=EPILOG)
     _report_options(lint)
     lint.set_defaults(run=_lint)
@@ -285,6 +294,30 @@ def _check(args: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     return _report(args, findings, command="check", env=",".join(e.label for e in environments))
+
+
+def _diff(args: argparse.Namespace) -> int:
+    from holdfast.contract import states, text
+    from holdfast.contract.diff import diff
+
+    folder = states.root()
+    base = states.base(folder, args.against)
+    changes = diff(states.committed(folder, base.commit), states.working(folder))
+    match args.format:
+        case "json":
+            _say(text.as_json(changes, base.says))
+        case "markdown":
+            _say(text.markdown(changes, base.says))
+        case _:
+            _say(text.text(changes, base.says, colour=sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
+    print(text.summary(changes), file=sys.stderr)
+    return text.exit_code(changes)
+
+
+def _accept(args: argparse.Namespace) -> int:
+    from holdfast.contract import accept
+
+    return accept.run(args.outdir, Path.cwd(), _say)
 
 
 def _lint(args: argparse.Namespace) -> int:

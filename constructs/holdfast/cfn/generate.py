@@ -10,9 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from holdfast.errors import InputError
 from holdfast.cfn.facts import FILE, LISTS, SCALARS
 from holdfast.cfn.overrides import OVERRIDES, Override
+from holdfast.errors import InputError
 
 Schema = Mapping[str, Any]
 Tree = dict[str, list[Schema]]  # by path: all that the schema says of that place
