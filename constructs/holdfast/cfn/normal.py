@@ -286,17 +286,18 @@ def _json_inside(text: str) -> Any:
     if text[:1] not in "{[" or len(text) < 4:
         return None
     try:
-        found = json.loads(text, object_pairs_hook=_once)
+        found = json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict | list) and found else None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> Json:
-    """An object in which no key stands twice: the last would hide the first."""
+def once(pairs: list[tuple[str, Any]]) -> Json:
+    """An object of JSON in which no key stands twice: the last would hide the first."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key stands twice")
+        names = [k for k, _ in pairs]
+        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} stands twice in one object")
     return found
 
 

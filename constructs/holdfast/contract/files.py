@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from holdfast.cfn.normal import once
 from holdfast.errors import InputError
 
 VERSION = 1
@@ -52,7 +53,7 @@ def parse(content: bytes, name: str) -> Json:
     if len(content) > MAX_BYTES:
         raise InputError(f"{name} has more than {MAX_BYTES // 1_000_000} MB: it is not a contract")
     try:
-        found = json.loads(content, object_pairs_hook=_once)
+        found = json.loads(content, object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
         if b"<<<<<<< " in content and b">>>>>>> " in content:
             advice = "git checkout --ours snapshots && make accept"
@@ -69,12 +70,4 @@ def parse(content: bytes, name: str) -> Json:
     version = found.get("version", 0)
     if not isinstance(version, int) or version > VERSION:
         raise InputError(f"{name} has version {version!r}, and this Holdfast knows up to {VERSION}: update Holdfast")
-    return found
-
-
-def _once(pairs: list[tuple[str, Any]]) -> Json:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [k for k, _ in pairs]
-        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} stands twice in one object")
     return found
