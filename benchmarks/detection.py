@@ -3,23 +3,29 @@
 The mutants are those of tests/mutants.py, made from the prod templates that app.py synthesizes: of every kind up to
 ``--tables`` of them, each in another stack, the first table there that it applies to. Beside them every tool gets the
 unchanged templates and, of every stack, harmless changes: keys, tags, attributes and indexes in another order, another
-layout of the file, an unrelated resource, and what CDK adds by itself (paths, its metadata, the bootstrap check).
+layout of the file, and what CDK adds by itself (paths, its metadata, the bootstrap check).
 
-- A finding is a rule id and the logical id of the resource that it is about, whatever its severity.
-- A tool **catches** a mutant if it reports a finding that it does not report for the unchanged template. A finding that
-  merely disappears is no catch. What keeps a tool from reading the template counts as a finding.
-- A **false alarm** is a harmless change for which it reports such a finding.
+- A finding is a rule id and the logical id of the resource that it is about, whatever its severity. Of Holdfast it is
+  what its rules and the comparison with the contract in snapshots/ say, as in `holdfast check`.
+- A tool **tells** a mutant if it reports a finding that it does not report for the unchanged template. A finding that
+  merely disappears is not told. What keeps a tool from reading the template counts as a finding.
+- It names the **right store** if such a finding is about the table, or about what concerns that table alone.
+- It is **silent** about a harmless change if it reports no such finding.
 - Seconds per template are wall seconds, start-up included, divided by all templates. Every tool is started once and
   gets all of them; it may use all cores. They run one after the other, on a machine that should do nothing else.
 
-Read the result for what it is. The mutants were written together with Holdfast's rules, and Holdfast compares with
-declarations that the others cannot know: no general rule can say which index a table should have. The others run the
-rules that they ship with, informational ones included; whoever writes own rules for them catches more.
+Then what no list of rules has: mutants of every leaf of the contracts (tests/contract_mutants.py), which only a
+comparison can tell, and the same estate in other spellings, about which it has to be silent. And `holdfast diff` beside
+`cdk diff --fail-on=destructive` on ``--pairs`` of the mutants: which of the two ends with 1.
 
-Holdfast, cfn-lint and cdk-nag come from the project's environment. The others are installed into a cache folder of
-their own on the first run. cfn-guard has no rules of its own: it gets those of AWS Control Tower that are about the
-services in the templates. They come in the same package as the program. cdk-nag judges constructs, so the templates are
-included into one app with CfnInclude; what CfnInclude refuses counts as caught.
+Read the result for what it is. The mutants were written together with Holdfast's rules, and Holdfast compares with
+declarations and contracts that the others cannot know: no general rule can say which index a table should have. The
+others run the rules that they ship with, informational ones included; whoever writes own rules for them catches more.
+
+Holdfast, cfn-lint, cdk-nag and the CDK CLI come from the project's environment. The others are installed into a cache
+folder of their own on the first run. cfn-guard has no rules of its own: it gets those of AWS Control Tower that are
+about the services in the templates. They come in the same package as the program. cdk-nag judges constructs, so the
+templates are included into one app with CfnInclude; what CfnInclude refuses counts as told.
 """
 
 from __future__ import annotations
@@ -74,6 +80,7 @@ class Case:
     name: str  # of the file, which begins with that of the unchanged one
     template: Json
     kind: str | None = None
+    table: str = ""  # the logical id of the mutated one
     indent: int = 1
 
     @property
@@ -96,6 +103,7 @@ class Tool:
 class Result:
     tool: Tool
     caught: dict[str, Findings]  # by case, only what is new
+    right: dict[str, bool]  # whether one of these is about the mutated table
     seconds: float
 
 
@@ -104,6 +112,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Who notices when a table loses its protection or its shape.")
     parser.add_argument("--cache", type=Path, default=cache, help="where the other tools are installed")
     parser.add_argument("--tables", type=int, default=2, help="mutants of each kind, 2 unless told")
+    parser.add_argument(
+        "--leaves", type=int, default=5_000, help="mutants of the contracts' own leaves, 5,000 unless told"
+    )
+    parser.add_argument("--pairs", type=int, default=40, help="pairs for both diffs, 40 unless told")
     parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
@@ -120,7 +132,8 @@ def main() -> None:
         for case in cases:
             (templates / f"{case.name}.json").write_text(json.dumps(case.template, indent=case.indent))
         results, missing = _measure(arguments.cache, cases, templates)
-    print(_report(cases, results, missing, time.perf_counter() - began))
+        beside = [*_leaves(arguments.leaves), "", *_pairs(cases, work / "cdk.out", work, arguments.pairs)]
+    print(_report(cases, results, missing, beside, time.perf_counter() - began))
 
 
 # The templates
@@ -157,7 +170,7 @@ def _mutants(kind: str, templates: dict[str, Json], first: int, most: int) -> li
         for table in tables(templates[stack]):
             mutant = pickle.loads(pickle.dumps(templates[stack]))
             if len(found) < most and MUTATIONS[kind](mutant, table):
-                found.append(Case(name=f"{stack}.{kind}", template=mutant, kind=kind))
+                found.append(Case(name=f"{stack}.{kind}", template=mutant, kind=kind, table=table))
                 break
     return found
 
@@ -170,31 +183,8 @@ def _reordered(t: Json) -> Json:
     t = _reversed(t)
     for resource in t["Resources"].values():
         for name in ("Tags", "AttributeDefinitions", "GlobalSecondaryIndexes"):
-            resource.get("Properties", {}).get(name, []).reverse()
-    return t
-
-
-def _unrelated(t: Json) -> Json:
-    """Two resources that are in order themselves."""
-    topic = next(i for i, r in t["Resources"].items() if r["Type"] == "AWS::SNS::Topic")
-    t["Resources"]["Setting"] = {
-        "Type": "AWS::SSM::Parameter",
-        "Properties": {"Type": "String", "Value": "x", "Tags": {"Owner": "somebody"}},
-    }
-    t["Resources"]["Errors"] = {
-        "Type": "AWS::CloudWatch::Alarm",
-        "Properties": {
-            "Namespace": "AWS/Lambda",
-            "MetricName": "Errors",
-            "Statistic": "Sum",
-            "Period": 60,
-            "EvaluationPeriods": 1,
-            "Threshold": 1,
-            "ComparisonOperator": "GreaterThanOrEqualToThreshold",
-            "AlarmActions": [{"Ref": topic}],
-            "Tags": [{"Key": "Owner", "Value": "somebody"}],
-        },
-    }
+            if isinstance(listed := resource.get("Properties", {}).get(name), list):
+                listed.reverse()
     return t
 
 
@@ -206,11 +196,9 @@ def _metadata(t: Json) -> Json:
         "Properties": {"Analytics": "v2:deflate64:H4sIAAAAAAAA/zPSMzQy0DNUTCwv1k1OydbNyUzSqw4u"},
         "Condition": "CDKMetadataAvailable",
     }
-    table = next(i for i, r in t["Resources"].items() if r["Type"] == "AWS::DynamoDB::Table")
     outdated = {"Fn::Contains": [["1", "2", "3", "4", "5"], {"Ref": "BootstrapVersion"}]}
     return t | {
         "Description": "the same",
-        "Outputs": {"Name": {"Value": {"Ref": table}}},
         "Parameters": {
             "BootstrapVersion": {
                 "Type": "AWS::SSM::Parameter::Value<String>",
@@ -225,7 +213,6 @@ def _metadata(t: Json) -> Json:
 HARMLESS: dict[str, Callable[[Json], Json]] = {
     "reordered": _reordered,
     "formatted": lambda t: t,
-    "unrelated": _unrelated,
     "metadata": _metadata,
 }
 
@@ -249,12 +236,23 @@ def _measure(cache: Path, cases: list[Case], folder: Path) -> tuple[list[Result]
             _say(f"not measured: {reason}")
             continue
         caught = {case.name: found[case.name] - found[case.unchanged] for case in cases}
-        results.append(Result(tool=tool, caught=caught, seconds=seconds))
+        right = {case.name: _is_right(case, caught[case.name], cases) for case in cases if case.kind}
+        results.append(Result(tool=tool, caught=caught, right=right, seconds=seconds))
         _say(f"  {seconds:.1f} s")
         for title, harmless in (("caught by", False), ("false alarms by", True)):
             rules = {rule for case in cases if case.harmless is harmless for rule, _ in caught[case.name]}
             _say(f"  {title} {', '.join(sorted(rules)) or 'no rule'}")
     return results, missing
+
+
+def _is_right(case: Case, caught: Findings, cases: list[Case]) -> bool:
+    """Whether a finding is about the table, or about what concerns it alone."""
+    from contract_mutants import concerned, stores
+
+    (before,) = [c.template["Resources"] for c in cases if c.name == case.unchanged]
+    resources = {**case.template["Resources"], **before}
+    name = stores(resources)[case.table]
+    return any(i in resources and concerned(resources[i], stores(resources)) == name for _, i in caught)
 
 
 def _holdfast(_: Path) -> Tool:
@@ -417,7 +415,18 @@ def _judge_all(folder: Path) -> dict[str, Findings]:
         findings = judge([placed.stack], [seen], [placed.env], today=datetime.now(UTC).date())
         reported = [f for f in findings if f.outcome in (Outcome.FAIL, Outcome.UNKNOWN)]
         found[path.stem] = {(f.rule.id, f.where.partition("#")[2] or str(f.table)) for f in reported}
+        found[path.stem] |= _compared(placed.id, template)
     return found
+
+
+def _compared(stack: str, template: Json) -> Findings:
+    """What differs from the contract; what CDK names by the hash of code is not of a template alone."""
+    from holdfast.contract import files, make
+    from holdfast.contract.diff import diff
+
+    contract = files.read(ROOT / files.FOLDER / f"{stack}.json")
+    made = make.brought_up({**contract, "template": template})
+    return {(c.kind.value, c.resource) for c in diff({stack: make.brought_up(contract)}, {stack: made})}
 
 
 def _nag_all(folder: Path) -> dict[str, Findings]:
@@ -450,10 +459,102 @@ def _nag_all(folder: Path) -> dict[str, Findings]:
     return found
 
 
+# What only a comparison can tell, and the two that compare
+
+
+def _last(said: str) -> str:
+    """Why a command did not do what it was asked."""
+    return f"not measured: {(said.strip().splitlines() or ['it says nothing'])[-1][:60]}"
+
+
+def _leaves(most: int) -> list[str]:
+    """Mutants of the contracts' own leaves, and the contracts in other spellings."""
+    import random
+
+    from contract_mutants import concerned, mutants, put, stores
+    from respelled import respelled
+
+    from holdfast.cfn import normal
+    from holdfast.contract import files
+    from holdfast.contract.diff import diff
+
+    contracts = {p.stem: files.read(p) for p in sorted((ROOT / files.FOLDER).glob("*.json"))}
+    chosen = random.Random(1)
+    every = [
+        (stack, logical_id, mutant)
+        for stack, contract in contracts.items()
+        for logical_id, resource in contract["template"]["Resources"].items()
+        for mutant in mutants(resource)
+    ]
+    told = right = about = 0
+    began = time.process_time()
+    for stack, logical_id, mutant in chosen.sample(every, min(most, len(every))):
+        contract, resources = contracts[stack], contracts[stack]["template"]["Resources"]
+        made = normal.template({"Resources": {logical_id: put(resources[logical_id], mutant.path, mutant.value)}})
+        head = {
+            **contract,
+            "template": {**contract["template"], "Resources": {**resources, **made.get("Resources", {})}},
+        }
+        changes = diff({stack: contract}, {stack: head})
+        told += bool(changes)
+        if store := concerned(resources[logical_id], stores(resources)):
+            about += 1
+            right += store in {c.store for c in changes}
+    took = time.process_time() - began
+    same = sum(
+        normal.template(respelled(contract["template"], random.Random(n))) == contract["template"]
+        for n in range(3)
+        for contract in contracts.values()
+    )
+    return [
+        f"of {len(every):,} mutants of the leaves of {len(contracts)} contracts, {most:,} by chance: told {told:,} of "
+        f"{most:,}, right store {right:,} of {about:,} that concern one; {took:.0f} s of CPU",
+        f"the contracts in other spellings, order and bookkeeping: silent {same} of {3 * len(contracts)}",
+    ]
+
+
+def _pairs(cases: list[Case], outdir: Path, work: Path, count: int) -> list[str]:
+    """`holdfast diff` and `cdk diff --fail-on=destructive`: which of them ends with 1."""
+    from holdfast.contract import files, make
+    from holdfast.contract.diff import SERIOUS, diff
+    from holdfast.text import columns
+
+    first = {case.kind: case for case in reversed(cases) if case.kind}  # one of each kind
+    chosen = [case for case in cases if case.kind and first[case.kind] is case]
+    chosen = [chosen[n * len(chosen) // count] for n in range(min(count, len(chosen)))]
+    manifest = json.loads((outdir / "manifest.json").read_text())
+    rows = [("change", "holdfast diff", "cdk diff --fail-on=destructive")]
+    for case in chosen:
+        contract = files.read(ROOT / files.FOLDER / f"{case.unchanged}.json")
+        made = make.brought_up({**contract, "template": case.template})
+        changes = diff({case.unchanged: make.brought_up(contract)}, {case.unchanged: made})
+        worst = changes[0].kind.value if changes else "-"
+        ours = f"1, {worst}" if any(c.kind in SERIOUS for c in changes) else f"0, {worst}"
+        app = work / "pair"
+        app.mkdir(exist_ok=True)
+        own = {k: v for k, v in manifest["artifacts"].items() if k.removesuffix(".assets") == case.unchanged}
+        (app / "manifest.json").write_text(json.dumps({**manifest, "artifacts": own}))
+        for path in outdir.glob(f"{case.unchanged}.*.json"):
+            (app / path.name).write_bytes(path.read_bytes())
+        (app / f"{case.unchanged}.template.json").write_text(json.dumps(case.template))
+        command = ["cdk", "diff", "--app", str(app), "--template", str(outdir / f"{case.unchanged}.template.json")]
+        done = subprocess.run(
+            [*command, "--fail-on=destructive", case.unchanged], cwd=work, capture_output=True, text=True, check=False
+        )
+        said = done.stdout + done.stderr
+        rows.append((str(case.kind), ours, str(done.returncode) if "Number of stacks" in said else _last(said)))
+    both = [sum(row[n].startswith("1") for row in rows[1:]) for n in (1, 2)]
+    return [
+        columns(rows),
+        "",
+        f"of {len(rows) - 1} pairs: holdfast diff ends with 1 on {both[0]}, cdk diff on {both[1]}",
+    ]
+
+
 # What is printed
 
 
-def _report(cases: list[Case], results: list[Result], missing: list[str], seconds: float) -> str:
+def _report(cases: list[Case], results: list[Result], missing: list[str], beside: list[str], seconds: float) -> str:
     from holdfast.text import columns
 
     mutants = [case for case in cases if case.kind]
@@ -464,7 +565,10 @@ def _report(cases: list[Case], results: list[Result], missing: list[str], second
     def row(name: str, of: list[Result]) -> tuple[str, ...]:
         caught, alarms = ([c for c in group if any(r.caught[c.name] for r in of)] for group in (mutants, harmless))
         each = sum(r.seconds for r in of) / len(cases)
-        return name, f"{len(caught)} / {len(mutants)}", f"{len(alarms)} / {len(harmless)}", f"{each:.3f}"
+        right = sum(any(r.right[c.name] for r in of) for c in mutants)
+        silent = len(harmless) - len(alarms)
+        told = f"{len(caught)} / {len(mutants)}"
+        return name, told, f"{right} / {len(mutants)}", f"{silent} / {len(harmless)}", f"{each:.3f}"
 
     def cell(result: Result, kind: str) -> str:
         tried = [case for case in mutants if case.kind == kind]
@@ -472,7 +576,7 @@ def _report(cases: list[Case], results: list[Result], missing: list[str], second
         return f"{caught}/{len(tried)}" if caught else "-"
 
     others = [r for r in results if r.tool.short != "Holdfast"]
-    rows: list[tuple[str, ...]] = [("tool and version", "mutants caught", "false alarms", "seconds per template")]
+    rows: list[tuple[str, ...]] = [("tool and version", "told", "right store", "silent", "seconds per template")]
     rows += [row(r.tool.name, [r]) for r in results]
     rows += [row("all of them but Holdfast", others)] if others else []
     by_kind = [("mutation", *(r.tool.short for r in results))]
@@ -487,8 +591,10 @@ def _report(cases: list[Case], results: list[Result], missing: list[str], second
             "",
             columns(rows),
             "",
+            *beside,
+            "",
             "The mutants were written together with Holdfast's rules, and only Holdfast knows what was declared.",
-            *(f"cdk-nag: {kind} is {REFUSED}, before a pack sees it; counted as caught." for kind in refused),
+            *(f"cdk-nag: {kind} is {REFUSED}, before a pack sees it; counted as told." for kind in refused),
             *(f"not measured: {reason}" for reason in missing),
         ]
     )

@@ -18,6 +18,7 @@ from benchmarks.demo import STORY, command, environment, holdfast, remember
 PICTURE = Path("docs", "demo.svg")
 COLUMNS = 112
 WIDE, HIGH, SIZE, EDGE = 7.85, 18, 13, 16
+STACK = "CallAnalytics-Prod-Storage"
 SHOWN = ("call-analytics-prod-call-analysis-us-east-1", "rc-subscription-prod-webhook-subscriptions")
 CALLS = 4
 # Colours of a dark terminal, with its own background: the same on a light page and on a dark one.
@@ -67,15 +68,19 @@ def said(line: str, *, calls: bool = False) -> tuple[list[str], int]:
     done = subprocess.run(command(line), cwd=cwd, env=environment(), capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         sys.exit(done.stderr)
-    told = [text for text in done.stderr.splitlines() if not text.startswith("read account ")]
+    told = [text for text in done.stderr.splitlines() if not text.startswith(("read account ", "against "))]
     return [f"$ holdfast {line}", *([] if calls else done.stdout.splitlines()), *told], done.returncode
 
 
 def chosen(findings: str) -> list[str]:
-    """One table of each cause; of the others only how many they are."""
-    blocks = findings.split("\n\n")
+    """Which contract the stack runs, and one table of each cause; of the others only how many they are."""
+    contracts, *blocks = findings.split("\n\n")
+    runs = [line for line in contracts.splitlines() if line.startswith(f"{STACK} ")]
     shown = [block for name in SHOWN for block in blocks if block.startswith(f"{name} ")]
-    return "\n\n".join([*shown, f"… {len(blocks) - len(shown)} more tables"]).splitlines()
+    more = [f"… {len(contracts.splitlines()) - len(runs)} more lines about stacks"]
+    return "\n".join(
+        [*runs, *more, "", "\n\n".join([*shown, f"… {len(blocks) - len(shown)} more tables"])]
+    ).splitlines()
 
 
 def drawn(lines: list[str]) -> str:

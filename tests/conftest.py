@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import json
 import locale
+import os
 import shutil
 import sys
 import tempfile
@@ -96,6 +98,33 @@ def outdir() -> Path:
     return synthesized()
 
 
+def copied(assembly: Path, target: Path) -> Path:
+    """An assembly to spoil; assets are the same files under other names, so write none of them in place."""
+
+    def copy(source: str, to: str) -> None:
+        if f"{os.sep}asset." in source:
+            os.link(source, to)
+        else:
+            shutil.copyfile(source, to)
+
+    shutil.copytree(assembly, target, copy_function=copy, symlinks=True)
+    return target
+
+
+def settle(assembly: Path) -> None:
+    """Gives every template the address that a synth would have given it."""
+    manifest = assembly / "manifest.json"
+    text = manifest.read_text()
+    for path in assembly.glob("*.assets.json"):
+        template = path.name.replace(".assets.json", ".template.json")
+        assets = json.loads(path.read_text())
+        (old,) = [i for i, entry in assets["files"].items() if entry["source"].get("path") == template]
+        new = hashlib.sha256((assembly / template).read_bytes()).hexdigest()
+        path.write_text(path.read_text().replace(old, new))
+        text = text.replace(f"/{old}.json", f"/{new}.json") if old != new else text
+    manifest.write_text(text)
+
+
 @pytest.fixture(scope="session")
 def templates(outdir: Path) -> dict[str, Json]:
     return {p.name.removesuffix(".template.json"): json.loads(p.read_text()) for p in outdir.glob("*.template.json")}
@@ -148,6 +177,21 @@ class StackSnapshots(SingleFileSnapshotExtension):
 @pytest.fixture
 def stack_snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     return snapshot.use_extension(StackSnapshots)
+
+
+@pytest.fixture(autouse=True)
+def _own_estate() -> Iterator[None]:
+    """A command that was run in another repository leaves that one's `stacks` imported."""
+    before = _stacks()
+    yield
+    if _stacks() != before:
+        for name in _stacks():
+            del sys.modules[name]
+        sys.modules.update(before)
+
+
+def _stacks() -> dict[str, Any]:
+    return {n: m for n, m in list(sys.modules.items()) if n == "stacks" or n.startswith("stacks.")}
 
 
 @pytest.fixture(scope="session", autouse=True)

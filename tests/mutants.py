@@ -10,6 +10,9 @@ import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from holdfast.cfn import normal
+from holdfast.contract.diff import diff
+
 Json = dict[str, Any]
 Mutation = Callable[[Json, str], bool]
 
@@ -35,6 +38,17 @@ def mutants(template: Json, logical_id: str) -> Iterator[tuple[str, Json]]:
         mutant = pickle.loads(packed)
         if mutate(mutant, logical_id):
             yield name, mutant
+
+
+def differing(base: Json, head: Json) -> set[str | None]:
+    """The stores of which the comparison of two contracts speaks."""
+    if id(base) not in _NORMAL:
+        _NORMAL[id(base)] = (base, normal.template(base))
+    sides = [{"S": {"version": 1, "stack": {}, "template": t}} for t in (_NORMAL[id(base)][1], normal.template(head))]
+    return {change.store for change in diff(*sides)}
+
+
+_NORMAL: dict[int, tuple[Json, Json]] = {}  # each base is compared with many mutants
 
 
 def tables(template: Json) -> dict[str, str]:

@@ -112,17 +112,17 @@ STRANGE_KEY = "arn:aws:kms:us-east-1:111122223333:key/other"
 CACHE, BROKER, BUCKET = "AWS::ElastiCache::ReplicationGroup", "AWS::MSK::Cluster", "AWS::S3::Bucket"
 INSTANCE = "AWS::RDS::DBInstance"
 
-_weaken("HF510", DATABASES, "DeletionProtection", False, "false", GONE)
-_weaken("HF512", DATABASES, "BackupRetentionPeriod", 0, 7, "29", GONE)
-_weaken("HF512", INSTANCE, "DeleteAutomatedBackups", True, GONE)
-_weaken("HF512", BUCKET, "VersioningConfiguration", GONE, {"Status": "Suspended"})
-_weaken("HF514", DATABASES, "StorageEncrypted", False, GONE)
-_weaken("HF514", DATABASES, "KmsKeyId", GONE, STRANGE_KEY)
-_weaken("HF514", CACHE, "AtRestEncryptionEnabled", False, GONE)
-_weaken("HF514", CACHE, "KmsKeyId", GONE, STRANGE_KEY)
-_weaken("HF514", BROKER, "EncryptionInfo.EncryptionAtRest", GONE, {"DataVolumeKMSKeyId": STRANGE_KEY})
+_weaken("HF001", DATABASES, "DeletionProtection", False, "false", GONE)
+_weaken("HF004", DATABASES, "BackupRetentionPeriod", 0, 7, "29", GONE)
+_weaken("HF004", INSTANCE, "DeleteAutomatedBackups", True, GONE)
+_weaken("HF004", BUCKET, "VersioningConfiguration", GONE, {"Status": "Suspended"})
+_weaken("HF007", DATABASES, "StorageEncrypted", False, GONE)
+_weaken("HF007", DATABASES, "KmsKeyId", GONE, STRANGE_KEY)
+_weaken("HF007", CACHE, "AtRestEncryptionEnabled", False, GONE)
+_weaken("HF007", CACHE, "KmsKeyId", GONE, STRANGE_KEY)
+_weaken("HF007", BROKER, "EncryptionInfo.EncryptionAtRest", GONE, {"DataVolumeKMSKeyId": STRANGE_KEY})
 _weaken(
-    "HF514",
+    "HF007",
     BUCKET,
     "BucketEncryption",
     GONE,
@@ -160,15 +160,15 @@ _weaken("HF521", INSTANCE, "CopyTagsToSnapshot", False, GONE)
 _weaken("HF521", CACHE, "AutoMinorVersionUpgrade", False)
 _weaken("HF522", INSTANCE, "ManageMasterUserPassword", False, GONE)
 _weaken("HF522", INSTANCE, "MasterUserSecret", GONE)
-_weaken("HF523", (*DATABASES, CACHE, BUCKET), "Tags", GONE, [])
+_weaken("HF010", (*DATABASES, CACHE, BUCKET), "Tags", GONE, [])
 _weaken("HF531", CACHE, "@CacheParameterGroupName.Properties.maxmemory-policy", "noeviction", "allkeys-lru", GONE)
-_weaken("HF533", BUCKET, "LifecycleConfiguration", GONE)
+_weaken("HF006", BUCKET, "LifecycleConfiguration", GONE)
 _weaken("HF534", BUCKET, "ObjectLockEnabled", False, GONE)
 _weaken("HF534", BUCKET, "ObjectLockConfiguration", GONE)
 _weaken("HF534", BUCKET, "ObjectLockConfiguration.Rule.DefaultRetention.Days", 1)
 
 
-_weaken("HF514", INSTANCE, "PerformanceInsightsKMSKeyId", STRANGE_KEY)
+_weaken("HF007", INSTANCE, "PerformanceInsightsKMSKeyId", STRANGE_KEY)
 _weaken("HF516", BUCKET, "OwnershipControls", GONE, {"Rules": [{"ObjectOwnership": "ObjectWriter"}]})
 _weaken("HF517", BROKER, "ClientAuthentication.Sasl.Scram.Enabled", True)
 _weaken("HF527", INSTANCE, "Engine", "mysql")
@@ -179,9 +179,9 @@ _weaken("HF527", ("AWS::DocDB::DBCluster",), "@DBClusterParameterGroupName.Param
 _weaken("HF527", INSTANCE, "PreferredBackupWindow", "02:00-02:30")
 _weaken("HF527", BROKER, "ConfigurationInfo.@Arn.ServerProperties", "auto.create.topics.enable=true")
 _weaken("HF527", CACHE, "Engine", "redis")
-_weaken("HF528", INSTANCE, "DBSubnetGroupName", "default")
-_weaken("HF528", DATABASES, "@DBSubnetGroupName.SubnetIds", ["subnet-1", "subnet-2"])
-_weaken("HF528", BROKER, "BrokerNodeGroupInfo.ClientSubnets", ["subnet-1", "subnet-2", "subnet-3"])
+_weaken("HF703", INSTANCE, "DBSubnetGroupName", "default")
+_weaken("HF703", DATABASES, "@DBSubnetGroupName.SubnetIds", ["subnet-1", "subnet-2"])
+_weaken("HF703", BROKER, "BrokerNodeGroupInfo.ClientSubnets", ["subnet-1", "subnet-2", "subnet-3"])
 _weaken("HF529", BROKER, "LoggingInfo.BrokerLogs.CloudWatchLogs.LogGroup", "elsewhere")
 _weaken("HF530", CACHE, "UserGroupIds", ["open-group"])
 _weaken("HF534", BUCKET, "ObjectLockConfiguration.ObjectLockEnabled", GONE)
@@ -195,7 +195,7 @@ def _add(types: tuple[str, ...], **settings: Any) -> None:
             _of(template, logical_id)[name] = value
             return True
 
-        MUTATIONS[f"{name} of {types[0].split('::')[1]} added"] = ("HF504", _only(types, change))
+        MUTATIONS[f"{name} of {types[0].split('::')[1]} added"] = ("HF703", _only(types, change))
 
 
 _add(
@@ -216,13 +216,13 @@ _add(
 )
 
 
-@_mutation("HF511")
+@_mutation("HF002")
 def _no_longer_retained(template: Json, store: str) -> bool:
     resource = template["Resources"][store]
     return resource.get("DeletionPolicy") == "Retain" and bool(resource.pop("DeletionPolicy"))
 
 
-@_mutation("HF511")
+@_mutation("HF002")
 def _replaced_without_a_copy(template: Json, store: str) -> bool:
     resource = template["Resources"][store]
     if resource.get("UpdateReplacePolicy") != "Retain":
@@ -231,7 +231,7 @@ def _replaced_without_a_copy(template: Json, store: str) -> bool:
     return True
 
 
-@_mutation("HF501")
+@_mutation("HF201")
 def _removed(template: Json, store: str) -> bool:
     del template["Resources"][store]
     return True
@@ -455,7 +455,7 @@ def _lifecycle(template: Json, store: str) -> list[Json]:
     return found
 
 
-@_mutation("HF533")
+@_mutation("HF006")
 def _everything_deleted_after_a_week(template: Json, store: str) -> bool:
     rules = _lifecycle(template, store)
     if rules:
@@ -463,21 +463,21 @@ def _everything_deleted_after_a_week(template: Json, store: str) -> bool:
     return bool(rules)
 
 
-@_mutation("HF533")
+@_mutation("HF006")
 def _lifecycle_switched_off(template: Json, store: str) -> bool:
     for rule in _lifecycle(template, store):
         rule["Status"] = "Disabled"
     return bool(_lifecycle(template, store))
 
 
-@_mutation("HF512")
+@_mutation("HF004")
 def _old_versions_gone_at_once(template: Json, store: str) -> bool:
     for rule in _lifecycle(template, store):
         rule["NoncurrentVersionExpiration"] = {"NoncurrentDays": 1}
     return bool(_lifecycle(template, store))
 
 
-@_mutation("HF523")
+@_mutation("HF010")
 def _owner_changed(template: Json, store: str) -> bool:
     tags = _of(template, store).get("Tags")
     if isinstance(tags, dict):
@@ -544,7 +544,7 @@ def _service_unregistered(template: Json, store: str) -> bool:
     return True
 
 
-@_mutation("HF524")
+@_mutation("HF205")
 def _alarms_removed(template: Json, store: str) -> bool:
     alarms = _resources(template, "AWS::CloudWatch::Alarm")
     for i in alarms:
@@ -552,7 +552,7 @@ def _alarms_removed(template: Json, store: str) -> bool:
     return bool(alarms)
 
 
-@_mutation("HF524")
+@_mutation("HF205")
 def _alarms_silenced(template: Json, store: str) -> bool:
     alarms = _resources(template, "AWS::CloudWatch::Alarm")
     for i in alarms:
@@ -560,7 +560,7 @@ def _alarms_silenced(template: Json, store: str) -> bool:
     return bool(alarms)
 
 
-@_mutation("HF524")
+@_mutation("HF205")
 def _thresholds_raised(template: Json, store: str) -> bool:
     alarms = _resources(template, "AWS::CloudWatch::Alarm")
     for i in alarms:
@@ -593,14 +593,14 @@ def _a_member_misses_fixes(template: Json, store: str) -> bool:
     return bool(_members(template, store))
 
 
-@_mutation("HF511")
+@_mutation("HF002")
 def _members_go_with_the_stack(template: Json, store: str) -> bool:
     for member in _members(template, store):
         member["DeletionPolicy"] = "Delete"
     return bool(_members(template, store))
 
 
-@_mutation("HF504")
+@_mutation("HF703")
 def _a_member_has_parameters_of_its_own(template: Json, store: str) -> bool:
     aurora = [m for m in _members(template, store) if m["Type"] == INSTANCE]
     for member in aurora:
@@ -741,19 +741,19 @@ def _fate(**settings: Any) -> Mutation:
 
 
 MUTATIONS |= {
-    "folder deleted on a date": ("HF533", _fate(ExpirationDate="2026-12-01T00:00:00Z")),
+    "folder deleted on a date": ("HF006", _fate(ExpirationDate="2026-12-01T00:00:00Z")),
     "folder moved at once, in the old way": (
-        "HF533",
+        "HF006",
         _fate(Transition={"StorageClass": "DEEP_ARCHIVE", "TransitionInDays": 0}),
     ),
     "folder moved sooner by an earlier rule": (
-        "HF533",
+        "HF006",
         _fate(Transitions=[{"StorageClass": "DEEP_ARCHIVE", "TransitionInDays": 1}]),
     ),
 }
 
 
-@_mutation("HF533")
+@_mutation("HF006")
 def _lifecycle_for_tagged_objects_only(template: Json, store: str) -> bool:
     for rule in _lifecycle(template, store):
         rule["TagFilters"] = [{"Key": "never", "Value": "x"}]
@@ -882,7 +882,7 @@ def _a_second_pool(template: Json, store: str) -> bool:
     return True
 
 
-@_mutation("HF524")
+@_mutation("HF205")
 def _two_alarms_of_one_name(template: Json, store: str) -> bool:
     alarms = _resources(template, "AWS::CloudWatch::Alarm")
     for i in alarms:
@@ -899,13 +899,13 @@ def _services_in_another_namespace(template: Json, store: str) -> bool:
     return True
 
 
-@_mutation("HF501")
+@_mutation("HF201")
 def _a_macro_rewrites_everything(template: Json, store: str) -> bool:
     template["Transform"] = "Macro"
     return True
 
 
-@_mutation("HF501")
+@_mutation("HF201")
 def _there_on_a_condition(template: Json, store: str) -> bool:
     template["Parameters"] = {"P": {"Type": "String"}}
     template["Conditions"] = {"Maybe": {"Fn::Equals": [{"Ref": "P"}, "yes"]}}
@@ -968,17 +968,17 @@ for _kind in [
     "RDS::DBProxyEndpoint",
     "ServiceDiscovery::PublicDnsNamespace",
 ]:
-    _rogue("HF502", f"AWS::{_kind}")
+    _rogue("HF202", f"AWS::{_kind}")
 _rogue("HF503", "AWS::EC2::SecurityGroupIngress", CidrIp="0.0.0.0/0", IpProtocol="-1", GroupId="sg-0123")
 _rogue("HF506", "AWS::EC2::SecurityGroupEgress", CidrIp="0.0.0.0/0", IpProtocol="-1", GroupId="sg-0123")
 
 
-@_beside("HF012")
+@_beside("HF002")
 def _key_goes_with_the_stack(template: Json) -> bool:
     return _all(template, "AWS::KMS::Key", lambda r: r.update(DeletionPolicy="Delete"))
 
 
-@_beside("HF312")
+@_beside("HF703")
 def _alias_of_another_key(template: Json) -> bool:
     return _all(template, "AWS::KMS::Alias", lambda r: r["Properties"].update(TargetKeyId=STRANGE_KEY))
 
@@ -1037,6 +1037,6 @@ def _every_secret_read(template: Json) -> bool:
     return _all(template, "AWS::IAM::ManagedPolicy", _allowed("secretsmanager:GetSecretValue", "*"))
 
 
-@_beside("HF508")
+@_beside("HF703")
 def _applications_read_one_more_bucket(template: Json) -> bool:
     return _all(template, "AWS::IAM::ManagedPolicy", _allowed("s3:GetObject", "arn:aws:s3:::other/*"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
-import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +20,20 @@ from declare import table as declared_table
 
 from holdfast import Assumed, Data, Environment, Fact, Guard, Placed, Waiver, catalog, gsi, key, number, placements
 from holdfast.account import Account, IndexUse, Mention, StackLive, TableSeen, Unreadable
-from holdfast.age import Declaration, declarations
+from holdfast.ages import UNREAD
 from holdfast.audit import Audit, audit
 from holdfast.audit_stores import NOT_APPLIED
 from holdfast.code import mentions
+from holdfast.contract import files
+from holdfast.contract.history import SHALLOW, History
+from holdfast.contract.since import BY_HAND, NOT_ASKED, UNCOMMITTED
+from holdfast.declarations import declarations
 from holdfast.errors import InputError
-from holdfast.gap import Commit, Gap
+from holdfast.gap import Commit, Gap, Since
 from holdfast.intrinsics import Unknown
 from holdfast.model import Encryption, Usage
-from holdfast.observed import ObservedKey, Source
+from holdfast.observed import Observed, ObservedKey, Source
+from holdfast.report.text import apart
 from holdfast.rules.base import Finding, Outcome
 from holdfast.template import StackSeen, observe
 from stacks import CATALOG
@@ -167,7 +172,7 @@ def test_a_table_that_is_protected_live_only_needs_a_deploy() -> None:
     assert behind.fix.startswith("`cdk deploy -c env=prod RCSubscription-prod-Storage`")
 
 
-@pytest.mark.parametrize(("policy", "rule"), [("DeletionPolicy", "HF002"), ("UpdateReplacePolicy", "HF003")])
+@pytest.mark.parametrize(("policy", "rule"), [("DeletionPolicy", "HF002"), ("UpdateReplacePolicy", "HF002")])
 def test_what_only_templates_say_is_judged_on_the_deployed_one(policy: str, rule: str) -> None:
     found = look(redeployed(few(PROD), "RCSubscription-prod-Storage", WEBHOOKS, **{policy: "Delete"}))
     assert failed(found) == {(rule, WEBHOOKS)}
@@ -221,91 +226,125 @@ def git(folder: Path, *arguments: str, when: datetime = NOW) -> None:
     )
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    """stacks/ as of 2025, with the protection of call-analysis committed on 2026-03-02."""
-    shutil.copytree(ROOT / "stacks", tmp_path / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
-    module = tmp_path / "stacks" / "call_analytics.py"
-    text = module.read_text()
-    module.write_text(text.replace("lifetime=Durable(),", 'lifetime=Transient(ttl="ttl"),', 1))
-    git(tmp_path, "init", "-q")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-q", "-m", "tables", when=datetime(2025, 1, 1, tzinfo=UTC))
-    module.write_text(text)
-    git(tmp_path, "commit", "-q", "-a", "-m", "protect", when=datetime(2026, 3, 2, 9, tzinfo=UTC))
-    return tmp_path
+ANALYTICS = "CallAnalytics-Prod-Storage"
 
 
-def unprotected(**options: Any) -> Finding:
+def analytics(**properties: Any) -> dict[str, Any]:
+    """The contract of call-analytics, with properties of its largest table changed; None takes one out."""
+    found: dict[str, Any] = json.loads((ROOT / "snapshots" / f"{ANALYTICS}.json").read_text())
+    tables = [r["Properties"] for r in found["template"]["Resources"].values()]
+    (own,) = [p for p in tables if p.get("TableName") == ANALYSIS]
+    own.update(properties)
+    for name in [n for n, value in properties.items() if value is None]:
+        del own[name]
+    return found
+
+
+def remembered(*versions: tuple[datetime, dict[str, Any]], **changes: Any) -> History:
+    """A history of that contract, newest first."""
+    commits = [Commit("abcdef"[n] * 40, when) for n, (when, _) in enumerate(versions)]
+    made = History(
+        head=commits[0],
+        branch="main",
+        merged=True,
+        line=tuple((c, {ANALYTICS: c.sha}) for c in commits),
+        contents={c.sha: files.text(v).encode() for c, (_, v) in zip(commits, versions, strict=True)},
+        working={},
+    )
+    return replace(made, **changes)
+
+
+def unprotected(**options: Any) -> Audit:
     """The gap of the call-analytics tables, as the source found it on 2026-04-23."""
-    seen = redeployed(few(PROD), "CallAnalytics-Prod-Storage", ANALYSIS, DeletionProtectionEnabled=None)
+    seen = redeployed(few(PROD), ANALYTICS, ANALYSIS, DeletionProtectionEnabled=None)
     seen = with_table(seen, ANALYSIS, observed={"deletion_protection": False})
-    return one(look(seen, **options), "HF001", ANALYSIS)
+    if status := options.pop("status", None):
+        assert isinstance(seen.stacks, Mapping)
+        stacks = dict(seen.stacks) | {ANALYTICS: replace(seen.stacks[ANALYTICS], status=status)}
+        seen = replace(seen, stacks=stacks)
+    return look(seen, **options)
 
 
-def test_the_documented_gap_is_52_days_from_the_commit_and_78_from_the_last_update(repository: Path) -> None:
-    found = unprotected(declared=declarations(repository / "stacks"))
-    assert found.gap
-    assert (found.gap.days_intended, found.gap.days_since_update) == (52, 78)
-    assert found.gap.says == "intended, never deployed"
-    assert found.declared == f"stacks/call_analytics.py:{_line(repository)}"
+BEFORE, SET = datetime(2026, 2, 4, 9, tzinfo=UTC), datetime(2026, 3, 2, 9, tzinfo=UTC)
+STORY = remembered((SET, analytics()), (BEFORE, analytics(DeletionProtectionEnabled=None)))
 
 
-def _line(repository: Path) -> int:
-    lines = (repository / "stacks" / "call_analytics.py").read_text().splitlines()
+def test_the_documented_gap_is_52_days_from_the_commit_and_78_from_the_last_update() -> None:
+    found = unprotected(history=STORY, declared=declarations(ROOT / "stacks"))
+    only = one(found, "HF001", ANALYSIS)
+    assert only.gap
+    assert (only.gap.days_intended, only.gap.days_since_update) == (52, 78)
+    assert only.gap.says == "intended, never deployed"
+    assert only.declared == f"stacks/call_analytics.py:{_line()}"
+    (stack,) = [s for s in found.stacks if s.stack == ANALYTICS]
+    assert stack.running.told(NOW) == (
+        "runs the contract of bbbbbbb (2026-02-04), 1 contract change behind; merged and not deployed for 52 days: "
+        f"deletion protection on {ANALYSIS} (aaaaaaa)"
+    )
+
+
+def _line() -> int:
+    lines = (ROOT / "stacks" / "call_analytics.py").read_text().splitlines()
     return next(n for n, line in enumerate(lines, start=1) if line.strip() == "Table(")
 
 
-def test_a_change_beside_the_intent_does_not_make_the_gap_younger(repository: Path) -> None:
-    module = repository / "stacks" / "call_analytics.py"
-    module.write_text(module.read_text().replace("AI analysis of each call", "What AI says of each call"))
-    git(repository, "commit", "-q", "-a", "-m", "words", when=datetime(2026, 4, 20, tzinfo=UTC))
-    found = declarations(repository / "stacks")["call-analytics-{env}-call-analysis-{region}"]
-    assert {f: c.when.date() for f, c in found.commits.items() if f in ("purpose", "lifetime", "key")} == {
-        "purpose": date(2026, 4, 20),
-        "lifetime": date(2026, 3, 2),
-        "key": date(2025, 1, 1),
-    }
-
-
-def test_without_a_repository_the_age_is_unknown_and_the_gap_is_not(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "stacks", tmp_path / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
-    found = unprotected(declared=declarations(tmp_path / "stacks"))
-    assert found.gap
-    assert (found.gap.days_intended, found.gap.days_since_update) == (None, 78)
-    assert "unknown since which commit" in found.gap.age
-
-
-def test_a_line_that_is_not_committed_and_a_history_that_is_cut_off_have_no_age(
-    repository: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("history", "why"),
+    [
+        (UNREAD, UNREAD.reason),
+        (remembered((SET, analytics(DeletionProtectionEnabled=None))), NOT_ASKED),
+        (replace(STORY, working={ANALYTICS: analytics(DeletionProtectionEnabled=False)}), UNCOMMITTED),
+        (replace(STORY, line=()), "no contract of CallAnalytics-Prod-Storage that can be read is committed"),
+    ],
+)
+def test_without_a_commit_the_age_is_unknown_with_the_reason_and_the_gap_is_not(
+    history: History | Unknown, why: str
 ) -> None:
-    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{repository}", "shallow")
-    name = "call-analytics-{env}-call-analysis-{region}"
-    assert declarations(tmp_path / "shallow" / "stacks")[name].commits == {}
-    module = repository / "stacks" / "call_analytics.py"
-    module.write_text(module.read_text().replace("lifetime=Durable(),", "lifetime=Durable(ttl=None),", 1))
-    facts = declarations(repository / "stacks")[name]
-    assert facts.set_by("lifetime") is None
-    assert facts.set_by("key") is not None
-    module.write_text(module.read_text().replace('gsi("transcriptionJobName"),', 'gsi("transcriptionJob"),', 1))
-    assert declarations(repository / "stacks")[name].set_by("indexes") is None  # one line of eleven is enough
+    gap = one(unprotected(history=history), "HF001", ANALYSIS).gap
+    assert gap
+    assert (gap.days_intended, gap.days_since_update) == (None, 78)
+    assert gap.age.startswith(f"unknown since which commit ({why}), 78 days")
 
 
-def test_a_module_that_moved_keeps_its_dates_whatever_git_is_told_to_ignore(repository: Path) -> None:
-    git(repository, "mv", "stacks/call_analytics.py", "stacks/calls.py")
-    git(repository, "config", "blame.ignoreRevsFile", "nowhere")
-    git(repository, "commit", "-q", "-m", "move", when=datetime(2026, 4, 20, tzinfo=UTC))
-    found = declarations(repository / "stacks")["call-analytics-{env}-call-analysis-{region}"]
-    assert found.where.startswith("stacks/calls.py:")
-    assert {f: c.when.date() for f, c in found.commits.items() if f in ("lifetime", "key")} == {
-        "lifetime": date(2026, 3, 2),
-        "key": date(2025, 1, 1),
-    }
+def test_a_history_that_is_cut_off_gives_the_least_age() -> None:
+    cut = remembered((SET, analytics()), cut=SHALLOW)
+    gap = one(unprotected(history=cut), "HF001", ANALYSIS).gap
+    assert gap
+    assert gap.age.startswith(f"at least 52 days since commit aaaaaaa of 2026-03-02 ({SHALLOW}), ")
+
+
+def test_what_was_changed_in_the_account_is_of_unknown_age() -> None:
+    seen = with_table(few(PROD), ANALYSIS, observed={"deletion_protection": False})
+    gap = one(look(seen, history=STORY), "HF001", ANALYSIS).gap
+    assert gap
+    assert (gap.says, gap.since) == (NOT_APPLIED, Since(why=BY_HAND))
+
+
+def test_an_update_that_was_rolled_back_does_not_make_the_gap_younger() -> None:
+    found = unprotected(history=STORY, status="UPDATE_ROLLBACK_COMPLETE")
+    gap = one(found, "HF001", ANALYSIS).gap
+    assert gap
+    assert gap.age.endswith("at least 78 days since the stack's last update (that of 2026-02-04 was rolled back)")
+    made = StackLive(seen=Unknown(""), status="ROLLBACK_COMPLETE", created=CREATED, updated=None)
+    assert (made.last, made.rolled_back) == (CREATED, False)
+
+
+def test_what_is_declared_as_not_deployed_is_no_gap() -> None:
+    seen = few(PROD)
+    assert isinstance(seen.stacks, Mapping)
+    waiting = next(p for p in PLACES.values() if p.env in p.stack.undeployed and p.tables)
+    names = [waiting.fill(t.name) for t in waiting.tables]
+    there = without(replace(seen, stacks={n: s for n, s in seen.stacks.items() if n != waiting.name}), *names)
+    rows = {r.table: r for r in look(there).rows}
+    assert not [name for name in names if apart(rows[name])]
+    live_only = replace(seen, stacks=there.stacks)  # live all the same, and in no stack
+    assert all(apart(r) for r in look(live_only).rows if r.table in names)
 
 
 def test_clocks_that_differ_make_no_gap_of_less_than_no_days() -> None:
     late = Commit("a" * 40, NOW + timedelta(hours=1))
-    gap = Gap(intent="on", deployed="off", live="off", says="", now=NOW, commit=late, updated=late.when)
+    since = Since(commit=late)
+    gap = Gap(intent="on", deployed="off", live="off", says="", now=NOW, since=since, updated=late.when)
     assert (gap.days_intended, gap.days_since_update) == (0, 0)
 
 
@@ -322,8 +361,9 @@ def test_an_age_is_counted_in_days_of_the_calendar_in_utc(now: datetime, hour: t
     assert isinstance(seen.stacks, Mapping)
     stack = replace(seen.stacks["CallAnalytics-Prod-Storage"], updated=updated)
     seen = replace(seen, stacks=dict(seen.stacks) | {"CallAnalytics-Prod-Storage": stack})
-    declared = Declaration(where="here", commits={"lifetime": Commit("a" * 40, committed)})
-    found = look(seen, now=now.astimezone(zone), declared={"call-analytics-{env}-call-analysis-{region}": declared})
+    first = analytics(DeletionProtectionEnabled=None)
+    story = remembered((committed, analytics()), (updated, first))
+    found = look(seen, now=now.astimezone(zone), history=story)
     gap = one(found, "HF001", ANALYSIS).gap
     assert gap
     assert (gap.days_intended, gap.days_since_update) == (52, 78)
@@ -673,7 +713,7 @@ def test_templates_that_cannot_be_read_leave_live_guards_judged_and_retain_unkno
     gap = one(found, "HF004", WEBHOOKS).gap
     assert gap
     assert gap.deployed == "unknown"
-    assert {f.rule.id for f in unknowns(found) if f.table == WEBHOOKS} == {"HF002", "HF003", "HF012", "HF615"}
+    assert {f.rule.id for f in unknowns(found) if f.table == WEBHOOKS} == {"HF002", "HF615"}
 
 
 FIELDS = ("deletion_protection", "recovery", "recovery_days", "ttl", "encryption", "tags", "key", "indexes", "billing",
@@ -728,14 +768,6 @@ def test_personal_tables_are_those_that_the_key_rules_ask_about() -> None:
         for t in p.tables if p.region == PROD and p.env is Environment.PROD else ():
             asked = rows[p.fill(t.name)].guards[Guard.CUSTOMER_KEY][0] == "on"
             assert asked is (t.data is Data.PERSONAL)
-
-
-def test_a_declaration_is_dated_by_the_newest_of_the_facts_that_matter() -> None:
-    old, new = Commit("a" * 40, CREATED), Commit("b" * 40, UPDATED)
-    found = Declaration(where="stacks/x.py:1", commits={"lifetime": old, "floor": new, "purpose": new})
-    assert found.set_by("lifetime", "floor") is new
-    assert found.set_by("lifetime") is old
-    assert found.set_by("key") is None
 
 
 # What is there but cannot be used
@@ -892,13 +924,17 @@ def with_key(seen: Account, **changes: Any) -> Account:
 def test_a_live_key_is_that_of_the_stack_and_of_its_own_account() -> None:
     assert one(look(few()), "HF014", ANALYSIS).outcome is Outcome.PASS
     theirs = {"Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::666666666666:root"}, "Action": "kms:*"}
-    for changes, says in (
-        ({"policy": {"Statement": [theirs | {"Resource": "*"}]}}, "the key policy is not as declared"),
-        ({"where": f"arn:aws:kms:{PROD}:666666666666:key/theirs"}, "belongs to account 666666666666"),
-        ({"extras": frozenset({"Origin"})}, "Origin"),
+    for changes, says, rules in (
+        (
+            {"policy": {"Statement": [theirs | {"Resource": "*"}]}},
+            "the key policy is not as declared",
+            {"HF009", "HF014"},
+        ),
+        ({"where": f"arn:aws:kms:{PROD}:666666666666:key/theirs"}, "belongs to account 666666666666", {"HF014"}),
+        ({"extras": frozenset({"Origin"})}, "Origin", {"HF014"}),
     ):
         found = look(with_key(few(), **changes))
-        assert failed(found) == {("HF014", ANALYSIS)}
+        assert failed(found) == {(rule, ANALYSIS) for rule in rules}
         assert says in one(found, "HF014", ANALYSIS).detail
     unread = look(with_key(few(), policy=Unknown("not allowed")))
     assert {f.rule.id for f in unknowns(unread)} == {"HF009", "HF014"}
@@ -909,3 +945,34 @@ def test_a_name_that_refers_to_itself_is_unknown_and_no_traceback() -> None:
     stack = StackSeen(id="S", where="S", template={"Resources": resources})
     (seen,) = observe(stack)
     assert isinstance(seen.name, Unknown)
+
+
+# One rule about a table and about what stands beside it
+
+
+def test_alarms_of_a_consumer_and_of_its_table_are_told_apart() -> None:
+    """Both are HF205: what the template says of the one does not hide, or become, what is said of the other."""
+    placed = PLACES["MiyabiLambda-production"]
+    name = "miyabi-lambda-data-production"
+    clean = account(placed.region, (placed.stack.id,))
+    mute = {n: dict(p) | {"heard": False} for n, p in _observed(clean, name).alarms.items()}  # type: ignore[union-attr]
+    kept = {
+        i: r
+        for i, r in template(placed.id)["Resources"].items()
+        if not str(r.get("Properties", {}).get("AlarmName")).endswith("/behind")
+    }
+    assert len(kept) == len(template(placed.id)["Resources"]) - 1
+
+    def told(there: Account) -> list[tuple[str, str | None, Source]]:
+        found = audit([placed.stack], [there], [placed.env], now=NOW).findings
+        return sorted((f.rule.id, f.table, f.source) for f in found if f.outcome is Outcome.FAIL)
+
+    one_less = replace(clean, stacks={placed.name: deployed(placed, kept)})
+    assert told(clean) == []
+    assert told(one_less) == [("HF205", name, Source.DEPLOYED)]
+    assert told(with_table(clean, name, observed={"alarms": mute})) == [("HF205", name, Source.LIVE)]
+
+
+def _observed(there: Account, name: str) -> Observed:
+    assert isinstance(there.tables, Mapping)
+    return there.tables[name].observed

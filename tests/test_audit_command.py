@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -18,12 +18,16 @@ from conftest import ROOT
 
 from holdfast import Environment, cli
 from holdfast.account import IndexUse, Unreadable
-from holdfast.age import declarations
-from holdfast.audit import Audit, audit
+from holdfast.audit import Audit, StackRow, audit
 from holdfast.cli import main
+from holdfast.contract.deployed import Pending, Running
+from holdfast.contract.history import History
+from holdfast.declarations import declarations
 from holdfast.finder import Estate
+from holdfast.gap import Commit
+from holdfast.intrinsics import Unknown
 from holdfast.report import exit_code, render
-from holdfast.report.text import audit_summary
+from holdfast.report.text import against, audit_summary
 from holdfast.rules.base import Finding, Outcome, Severity
 from stacks import CATALOG
 
@@ -79,6 +83,49 @@ def test_what_an_account_holds_neither_steers_a_terminal_nor_forges_a_line(found
     ):
         assert "\x1b" not in shown
         assert "\nFAIL  forged" not in shown
+
+
+def test_which_contract_a_stack_runs_stands_before_the_tables(found: Audit) -> None:
+    """The forms of one fact: as text, as JSON, as HTML; what the words are is tests/test_history.py's affair."""
+    commits = [Commit(letter * 40, NOW - timedelta(days=d)) for letter, d in (("a", 52), ("b", 78))]
+    waits = Pending(commit=commits[0], says="<deletion protection> \x1b[2J", protects=True)
+    rows = tuple(
+        StackRow(stack=name, environment="prod", region="us-east-1", account="0", running=running)
+        for name, running in (
+            ("Behind", Running(commit=commits[1], pending=(waits,))),
+            ("Latest", Running(commit=commits[0])),
+            ("Unread", Running(why="not allowed")),
+        )
+    )
+    past = History(head=commits[0], branch="main", merged=True, line=(), contents={}, working={})
+    seen = replace(found, history=past, stacks=rows)
+    assert against(seen) == "against the contract of aaaaaaa (main)"
+    first = printed(seen, "text").split("\n\n")[0].splitlines()
+    assert first == [
+        "Behind runs the contract of bbbbbbb (2026-02-04), 1 contract change behind; merged and not deployed for 52 "
+        r"days: <deletion protection> \x1b[2J (aaaaaaa)",
+        "Unread runs an unknown contract: not allowed",
+        "1 stack runs the latest contract",
+    ]
+    document = json.loads(printed(seen, "json"))
+    assert document["contract"] == {
+        "commit": "a" * 40,
+        "committed": commits[0].when.isoformat(),
+        "branch": "main",
+        "why": None,
+    }
+    behind, latest, unread = document["stacks"]
+    assert (behind["commit"], behind["behind"], behind["pending"][0]["commit"]) == ("b" * 40, 1, "a" * 40)
+    assert (latest["behind"], latest["pending"], unread["commit"], unread["why"]) == (0, [], None, "not allowed")
+    page = printed(seen, "html")
+    assert "against the contract of aaaaaaa (main)" in page
+    assert "&lt;deletion protection&gt;" in page
+    assert "\x1b" not in page
+    on_a_branch = replace(past, branch="feature, which is not on main", merged=False)
+    assert "committed and not deployed for 52 days" in printed(replace(seen, history=on_a_branch), "text")
+    nothing = replace(found, history=Unknown("there are no contracts here"), stacks=())
+    assert against(nothing) == "against no contract, so that no age is known: there are no contracts here"
+    assert json.loads(printed(nothing, "json"))["contract"]["why"] == "there are no contracts here"
 
 
 def test_the_summary_counts_tables_gaps_and_severities(found: Audit) -> None:

@@ -12,12 +12,12 @@ from live_stores import PLACED, door, look
 
 from holdfast import Environment, Placed
 from holdfast.account import Account, StackLive, Stores, StoreSeen
-from holdfast.age import declarations
 from holdfast.audit import Audit
 from holdfast.audit_stores import JUDGED, NOT_APPLIED, ONLY_DEPLOYED
+from holdfast.declarations import declarations
 from holdfast.intrinsics import Unknown
+from holdfast.rules import STORE_RULES
 from holdfast.rules.base import Finding, Outcome
-from holdfast.rules.stores import STORE_RULES
 from holdfast.template import StackSeen
 
 DATABASE, BUCKET = "meeting-prod", "meeting-system-prod"
@@ -69,7 +69,7 @@ def test_every_rule_for_stores_is_judged_live_or_says_why_not() -> None:
 
 def test_what_is_switched_off_by_hand_shows_all_three_columns_and_its_age() -> None:
     declared = declarations(Path(__file__).parent.parent / "stacks")
-    found = one(look(unprotected(), declared=declared), "HF510", DATABASE)
+    found = one(look(unprotected(), declared=declared), "HF001", DATABASE)
     assert found.gap is not None
     assert (found.gap.intent, found.gap.deployed, found.gap.live) == ("as declared", "on", "off")
     assert found.gap.says == NOT_APPLIED
@@ -81,14 +81,14 @@ def test_what_is_switched_off_by_hand_shows_all_three_columns_and_its_age() -> N
 
 
 def test_what_was_never_deployed_is_told_from_what_was_changed_by_hand() -> None:
-    found = one(look(redeployed(unprotected(), DeletionProtection=False)), "HF510", DATABASE)
+    found = one(look(redeployed(unprotected(), DeletionProtection=False)), "HF001", DATABASE)
     assert found.gap is not None
     assert (found.gap.deployed, found.gap.live) == ("off", "off")
     assert found.gap.says == "intended, never deployed"
 
 
 def test_a_template_that_lags_behind_the_live_store_fails_because_the_next_deploy_works_from_it() -> None:
-    found = one(look(redeployed(door().read(), DeletionProtection=False)), "HF510", DATABASE)
+    found = one(look(redeployed(door().read(), DeletionProtection=False)), "HF001", DATABASE)
     assert found.outcome is Outcome.FAIL
     assert found.source.value == "deployed"
     assert found.gap is not None
@@ -98,8 +98,8 @@ def test_a_template_that_lags_behind_the_live_store_fails_because_the_next_deplo
 def test_a_store_without_its_stack_is_judged_all_the_same() -> None:
     alone = with_stack(unprotected(), None)
     found = look(alone)
-    assert one(found, "HF501", DATABASE).detail == "it is live, and its stack MeetingSystem-prod is not there"
-    lost = one(found, "HF510", DATABASE)
+    assert one(found, "HF201", DATABASE).detail == "it is live, and its stack MeetingSystem-prod is not there"
+    lost = one(found, "HF001", DATABASE)
     assert lost.gap is not None
     assert (lost.gap.deployed, lost.gap.live) == ("in no stack", "off")
 
@@ -109,8 +109,8 @@ def test_a_store_that_is_gone_is_one_finding() -> None:
     assert seen.stores is not None
     left = {k: v for k, v in seen.stores.found.items() if k[2] != DATABASE}
     found = look(replace(seen, stores=replace(seen.stores, found=left)))
-    assert {rule for rule, table in failed(found) if table == DATABASE} == {"HF501"}
-    assert "somebody deleted it" in one(found, "HF501", DATABASE).detail
+    assert {rule for rule, table in failed(found) if table == DATABASE} == {"HF201"}
+    assert "somebody deleted it" in one(found, "HF201", DATABASE).detail
 
 
 def test_a_stack_that_is_not_to_be_deployed_yet_misses_no_store() -> None:
@@ -118,28 +118,28 @@ def test_a_stack_that_is_not_to_be_deployed_yet_misses_no_store() -> None:
     nothing = replace(with_stack(door().read(), None), stores=Stores(found={}))
     found = look(nothing, placed=later)
     assert failed(found) == set()
-    assert one(found, "HF501", DATABASE).outcome is Outcome.EXEMPT
+    assert one(found, "HF201", DATABASE).outcome is Outcome.EXEMPT
 
 
 def test_templates_that_cannot_be_read_leave_stores_unknown_and_never_missing() -> None:
     unread = replace(door().read(), stacks=Unknown("not allowed"))
     found = look(unread)
     assert failed(found) == set()
-    assert one(found, "HF501", DATABASE).outcome is Outcome.UNKNOWN
-    assert one(found, "HF510", DATABASE).outcome is Outcome.PASS  # the live one can be judged
+    assert one(found, "HF201", DATABASE).outcome is Outcome.UNKNOWN
+    assert one(found, "HF001", DATABASE).outcome is Outcome.PASS  # the live one can be judged
 
 
 def test_an_account_whose_stores_nobody_read_is_judged_by_its_templates() -> None:
     found = look(replace(unprotected(), stores=None))
     assert failed(found) == set()
-    assert one(found, "HF510", DATABASE).source.value == "deployed"
+    assert one(found, "HF001", DATABASE).source.value == "deployed"
 
 
 def test_of_two_accounts_the_one_that_has_the_store_speaks() -> None:
     here = unprotected()
     elsewhere = replace(here, id="000000000001", stacks={}, stores=Stores(found={}))
     for accounts in ((here, elsewhere), (elsewhere, here)):
-        assert failed(look(*accounts)) == {("HF510", DATABASE)}
+        assert failed(look(*accounts)) == {("HF001", DATABASE)}
 
 
 def test_what_cannot_be_read_of_a_store_does_not_hide_what_its_template_lacks() -> None:
@@ -148,8 +148,8 @@ def test_what_cannot_be_read_of_a_store_does_not_hide_what_its_template_lacks() 
     key = next(k for k in seen.stores.found if k[2] == DATABASE)
     unread = replace(seen.stores, found={**seen.stores.found, key: Unknown("not allowed")})
     found = look(replace(seen, stores=unread))
-    assert failed(found) == {("HF510", DATABASE)}
-    assert one(found, "HF501", DATABASE).outcome is Outcome.UNKNOWN
+    assert failed(found) == {("HF001", DATABASE)}
+    assert one(found, "HF201", DATABASE).outcome is Outcome.UNKNOWN
 
 
 def test_a_store_that_cannot_be_read_passes_no_rule_on_the_word_of_its_template() -> None:
@@ -160,7 +160,7 @@ def test_a_store_that_cannot_be_read_passes_no_rule_on_the_word_of_its_template(
     found = look(replace(seen, stores=unread))
     judged = {f.rule.id: f.outcome for f in found.findings if f.table == DATABASE and f.rule.id in JUDGED}
     assert set(judged.values()) == {Outcome.UNKNOWN, Outcome.EXEMPT}
-    assert judged["HF510"] is judged["HF514"] is Outcome.UNKNOWN
+    assert judged["HF001"] is judged["HF007"] is Outcome.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_database_that_nobody_can_read_is_not_live(status: str, outcome: Outco
     assert isinstance(store, StoreSeen)
     assert store.status == "available"
     broken = replace(seen.stores, found={**seen.stores.found, key: replace(store, status=status)})
-    assert one(look(replace(seen, stores=broken)), "HF501", DATABASE).outcome is outcome
+    assert one(look(replace(seen, stores=broken)), "HF201", DATABASE).outcome is outcome
 
 
 # Who else is there

@@ -3,46 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import ROOT, Json
+from contract_mutants import put
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.cfn import normal
 from holdfast.cfn.compare import ABSENT, differences
 from holdfast.contract import files, make, text
-from holdfast.contract.accept import unacceptable
-from holdfast.contract.diff import Change, Kind, diff
+from holdfast.contract.assets import digest
+from holdfast.contract.diff import SERIOUS, Change, Kind, diff
+from holdfast.contract.document import as_json
 from holdfast.contract.guards import store_name
-from holdfast.errors import InputError
+from holdfast.contract.refused import unacceptable
 
 CONTRACTS = {p.stem: files.read(p) for p in sorted((ROOT / "snapshots").glob("*.json"))}
 ORANGE = "OrangeTheoryStack-prod"
 CONNECTIONS = "orangetheory-UserConnections-prod"
-
-
-def put(tree: Any, path: tuple[Any, ...], value: Any) -> Any:
-    """``tree`` with another value at a path, ABSENT for none; what is beside it is the same object."""
-    if not path:
-        return value
-    step, *rest = path
-    if isinstance(tree, list):
-        made = [put(v, tuple(rest), value) if n == step else v for n, v in enumerate(tree)]
-        return [v for v in made if v is not ABSENT]
-    found = put(tree.get(step, {}), tuple(rest), value)
-    return {k: v for k, v in {**tree, step: found}.items() if v is not ABSENT}
-
-
-def leaves(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    if isinstance(tree, dict | list) and tree:
-        for step, part in tree.items() if isinstance(tree, dict) else enumerate(tree):
-            yield from leaves(part, (*path, step))
-    else:
-        yield path, tree
 
 
 def changed(stack: str, path: tuple[Any, ...], value: Any) -> list[Change]:
@@ -64,6 +45,10 @@ def test_a_contract_is_in_normal_form_and_written_as_it_is_read(stack: str) -> N
     assert make.brought_up(CONTRACTS[stack]) == CONTRACTS[stack]
     assert files.text(CONTRACTS[stack]) == (ROOT / "snapshots" / f"{stack}.json").read_text(encoding="ascii")
     assert diff(CONTRACTS, dict(reversed(CONTRACTS.items()))) == []
+
+
+def trusting(principal: Any) -> Json:
+    return {"Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"AWS": principal}}]}
 
 
 @pytest.mark.parametrize(
@@ -91,6 +76,15 @@ def test_a_contract_is_in_normal_form_and_written_as_it_is_read(stack: str) -> N
             {"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "s3:Get*", "Resource": "*"}},
             {"Statement": [{"Resource": ["*"], "Action": ["s3:Get*"], "Effect": "Allow"}], "Version": "2012-10-17"},
         ),
+        (trusting("123456789012"), trusting("arn:aws:iam::123456789012:root")),
+        (trusting({"Ref": "AWS::AccountId"}), trusting({"Fn::Sub": "arn:aws:iam::${AWS::AccountId}:root"})),
+        (
+            trusting({"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:root"}),
+            trusting({"Fn::Join": ["", ["arn:aws:iam::", {"Ref": "AWS::AccountId"}, ":root"]]}),
+        ),
+        ({"Fn::Join": ["", ['{"a":', "1}"]]}, '{"a": 1}'),
+        ({"Fn::Select": ["1", ["a", "b"]]}, "b"),
+        ({"Fn::Select": ["0", {"Fn::GetAZs": {"Ref": "AWS::Region"}}]}, {"Fn::Select": [0, {"Fn::GetAZs": ""}]}),
     ],
     ids=lambda v: json.dumps(v)[:40],
 )
@@ -99,6 +93,7 @@ def test_other_spellings_of_the_same_are_the_same(one: Any, other: Any) -> None:
 
 
 INDEXES = [{"IndexName": n, "KeySchema": [{"AttributeName": n, "KeyType": "HASH"}]} for n in ("a", "b")]
+POLICY: Json = {"Statement": {"Effect": "Allow", "Principal": "*", "Action": "*"}, "Version": "2012-10-17"}
 SCHEMA = [{"AttributeName": "id", "KeyType": "HASH"}, {"AttributeName": "at", "KeyType": "RANGE"}]
 
 
@@ -116,6 +111,18 @@ SCHEMA = [{"AttributeName": "id", "KeyType": "HASH"}, {"AttributeName": "at", "K
         ({"GlobalSecondaryIndexes": INDEXES}, {"GlobalSecondaryIndexes": INDEXES[::-1]}, True),
         ({"GlobalSecondaryIndexes": INDEXES}, {"GlobalSecondaryIndexes": INDEXES[:1]}, False),
         ({"KeySchema": SCHEMA}, {"KeySchema": SCHEMA[::-1]}, False),
+        ({"DeletionProtectionEnabled": {"Fn::Sub": "true"}}, {"DeletionProtectionEnabled": True}, True),
+        (
+            {"DeletionProtectionEnabled": {"Fn::If": ["C", "true", "false"]}},
+            {"DeletionProtectionEnabled": {"Fn::If": ["C", True, False]}},
+            True,
+        ),
+        (
+            {"ResourcePolicy": {"PolicyDocument": POLICY}},
+            {"ResourcePolicy": {"PolicyDocument": json.dumps(POLICY, indent=2)}},
+            True,
+        ),
+        ({"ResourcePolicy": {"PolicyDocument": {"a": 1}}}, {"ResourcePolicy": {"PolicyDocument": {"a": "1"}}}, False),
     ],
 )
 def test_order_and_scalars_count_as_the_type_of_the_resource_says(one: Json, other: Json, alike: bool) -> None:
@@ -133,6 +140,15 @@ def test_order_and_scalars_count_as_the_type_of_the_resource_says(one: Json, oth
         ({"Fn::GetAtt": ["A", "Arn"]}, {"Ref": "A"}),
         ('{"a": 1, "a": 2}', '{"a": 2}'),
         ({"Statement": [{"Effect": "Allow"}]}, {"Statement": [{"Effect": "Deny"}]}),
+        (trusting("123456789012"), trusting("arn:aws:iam::123456789012:role/root")),
+        (trusting("123456789012"), trusting("arn:aws-cn:iam::123456789012:root")),
+        ({"Fn::If": ["C", "a", {"Ref": "AWS::NoValue"}]}, {"Fn::If": ["C", {"Ref": "AWS::NoValue"}, "a"]}),
+        ('{"a": {"Ref": "AWS::NoValue"}}', '{"a": {}}'),
+        ('{"Fn::Sub": "x"}', {"Fn::ToJsonString": "x"}),
+        ({"Fn::Join": ["", ['{"', {"Ref": "A"}, '": 1}']]}, {"Fn::Join": ["", ['{"', {"Ref": "B"}, '": 1}']]}),
+        ({"a": [{"Key": "a", "Value": "1"}]}, {"a": {"a": "1"}}),
+        ({"a": ["x", "y"]}, {"a": ["y", "x"]}),
+        ({"Fn::FindInMap": ["M", "a", "b"]}, {"Fn::FindInMap": ["M", "a", "c"]}),
     ],
     ids=lambda v: json.dumps(v)[:40],
 )
@@ -142,7 +158,8 @@ def test_what_is_not_the_same_is_told(one: Any, other: Any) -> None:
 
 def test_what_has_no_effect_is_left_out_and_what_refers_to_it_keeps_it() -> None:
     parameter = {"Type": "AWS::SSM::Parameter::Value<String>", "Default": "/cdk-bootstrap/hnb659fds/version"}
-    rule = {"Assertions": [{"Assert": {"Fn::Contains": [["1"], {"Ref": "BootstrapVersion"}]}}]}
+    outdated = {"Fn::Contains": [["1", "2", "3", "4", "5"], {"Ref": "BootstrapVersion"}]}
+    rule = {"Assertions": [{"Assert": {"Fn::Not": [outdated]}, "AssertDescription": "CDK bootstrap stack …"}]}
     own: Json = {
         "Description": "words",
         "Parameters": {"BootstrapVersion": parameter, "Unused": {"Type": "String"}},
@@ -163,54 +180,24 @@ def test_what_has_no_effect_is_left_out_and_what_refers_to_it_keeps_it() -> None
     gone = {"Type": "AWS::SQS::Queue", "Condition": "No"}
     never = {"Conditions": {"No": {"Fn::Not": [{"Fn::Equals": [1, "1"]}]}}, "Resources": {"A": gone}}
     assert normal.template(never) == {}
+    decided = {"Conditions": own["Conditions"], "Resources": {"A": {"Type": "AWS::SQS::Queue"}}}
+    outputs: Json = {"Yes": {"Value": "x", "Condition": "Yes"}, "Later": {"Value": "y", "Condition": "Later"}}
+    both = {"Both": {"Fn::And": [{"Condition": "Yes"}, {"Condition": "Later"}]}}
+    made = normal.template({**decided, "Conditions": {**own["Conditions"], **both}, "Outputs": outputs})
+    assert (made["Outputs"], list(made["Conditions"])) == (
+        {"Yes": {"Value": "x"}, "Later": outputs["Later"]},
+        ["Later"],
+    )
+    used = normal.template(
+        {**decided, "Conditions": {**own["Conditions"], **both}, "Outputs": {"A": {"Condition": "Both"}}}
+    )
+    assert list(used["Conditions"]) == ["Both", "Later", "Yes"]  # whatever is named is kept, decided or not
+    loop = {"Fn::ForEach::X": ["N", ["Unused"], {"${N}": {"Type": "T"}}]}
+    assert "Unused" in normal.template({**own, "Resources": loop})["Parameters"]
     init = {"Type": "AWS::SQS::Queue", "Metadata": {"AWS::CloudFormation::Init": {"a": 1}, "aws:cdk:path": "x"}}
     assert normal.template({"Resources": {"A": init}})["Resources"]["A"]["Metadata"] == {
         "AWS::CloudFormation::Init": {"a": 1}
     }
-
-
-def test_small_inputs_that_would_hang_or_overflow_end() -> None:
-    deep: Any = "x"
-    for _ in range(300):
-        deep = {"a": deep}
-    with pytest.raises(InputError, match="nests deeper than 100"):
-        normal.template({"Resources": {"A": {"Type": "T", "Properties": deep}}})
-    chain: Json = {f"C{n}": {"Fn::And": [{"Condition": f"C{n + 1}"}] * 10} for n in range(30)}
-    chain["C30"] = {"Fn::Equals": [{"Ref": "P"}, "x"]}
-    loop = {"Loop": {"Condition": "Loop"}}
-    used = {"Type": "T", "Condition": "C0"}
-    assert normal.template({"Conditions": {**chain, **loop}, "Resources": {"A": used}})["Resources"] == {"A": used}
-    normal.value({"Fn::Sub": "${" * 20_000})
-    normal.template({"Mappings": {"M": {"a": {"b": {"Fn::FindInMap": ["M", "a", "b"]}}}}, "Resources": {}})
-
-
-# Every change is told
-
-
-@pytest.mark.parametrize("stack", CONTRACTS)
-def test_whatever_is_removed_or_changed_is_told_about_the_right_store_and_path(stack: str) -> None:
-    resources = CONTRACTS[stack]["template"]["Resources"]
-    for path, value in leaves({k: CONTRACTS[stack][k] for k in ("stack", "code", "template")}):
-        for other in (ABSENT, {"Ref": "AWS::StackName"}, f"{value}x"):
-            if other is ABSENT and isinstance(path[-1], int):
-                continue  # of a list: the next test
-            found = diff({stack: CONTRACTS[stack]}, {stack: put(CONTRACTS[stack], path, other)})
-            assert found, (path, other)
-            if path[:2] == ("template", "Resources") and (name := store_name(resources[path[2]])):
-                assert name in {c.store for c in found}, (path, other)
-
-
-@pytest.mark.parametrize("stack", CONTRACTS)
-def test_a_resource_that_comes_or_goes_is_told(stack: str) -> None:
-    resources = CONTRACTS[stack]["template"]["Resources"]
-    for logical_id in resources:
-        found = diff(
-            {stack: CONTRACTS[stack]}, {stack: put(CONTRACTS[stack], ("template", "Resources", logical_id), ABSENT)}
-        )
-        assert logical_id in {c.resource for c in found}
-    for kind in ("Custom::Anything", "AWS::IAM::Role", "AWS::New::Thing", "AWS::CloudFormation::Macro"):
-        found = changed(stack, ("template", "Resources", "Intruder"), {"Type": kind})
-        assert [(c.kind, c.resource, kind in c.says) for c in found] == [(Kind.ADDED, "Intruder", True)]
 
 
 # What a change means
@@ -246,14 +233,13 @@ def test_a_lost_guard_of_a_table_is_weakened(inside: tuple[str, ...], value: Any
     weakened = [c for c in found if c.kind is Kind.WEAKENED]
     assert says in [c.says for c in weakened]
     assert {c.store for c in weakened} == {CONNECTIONS}
-    assert text.exit_code(found) == 1
 
 
 def test_a_guard_that_comes_back_is_not_weakened() -> None:
     path = (*find(ORANGE, CONNECTIONS), "Properties", "DeletionProtectionEnabled")
     off = {**CONTRACTS, ORANGE: put(CONTRACTS[ORANGE], path, False)}
     assert [c.kind for c in diff(off, CONTRACTS)] == [Kind.CHANGED]
-    assert text.exit_code(diff(off, CONTRACTS)) == 0
+    assert not SERIOUS & {c.kind for c in diff(off, CONTRACTS)}
 
 
 def test_termination_protection_removal_rename_and_replacement() -> None:
@@ -263,8 +249,9 @@ def test_termination_protection_removal_rename_and_replacement() -> None:
     gone = next(c for c in changed(ORANGE, path, ABSENT) if c.resource == path[2])
     assert (gone.kind, gone.store) == (Kind.REMOVED, CONNECTIONS)
     assert gone.says.endswith("its data stays behind, in no stack")
-    (stack,) = diff(CONTRACTS, {k: v for k, v in CONTRACTS.items() if k != ORANGE})
+    stack, *stores = diff(CONTRACTS, {k: v for k, v in CONTRACTS.items() if k != ORANGE})
     assert (stack.kind, CONNECTIONS in stack.says) == (Kind.REMOVED, True)
+    assert CONNECTIONS in {c.store for c in stores if c.kind is Kind.REMOVED}
     moved = json.loads(json.dumps(CONTRACTS[ORANGE]).replace('"Key"', '"Key2"'))
     found = diff(CONTRACTS, {**CONTRACTS, ORANGE: moved})
     assert [(c.kind, c.resource, c.before) for c in found] == [(Kind.REPLACED, "Key2", "Key")]
@@ -370,30 +357,6 @@ def test_a_guard_is_weakened_exactly_when_it_was_read_before_and_is_not_now(base
     assert bool(found) == (base != head)
 
 
-# Files
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"", "is not a contract"),
-        (b"{", "is not a contract"),
-        (b"[]", "no stack and template"),
-        (b"{}", "no stack and template"),
-        (b'{"stack": {}, "stack": {}, "template": {}}', "'stack' stands twice in one object"),
-        (b'<<<<<<< HEAD\n{"a": 1}\n=======\n{"a": 2}\n>>>>>>> x\n', "is half merged"),
-        (b'{"version": 99, "stack": {}, "template": {}}', "has version 99, and this Holdfast knows up to 1"),
-        (b"[" * 100_000, "is not a contract"),
-        (b"\xff\xfe", "is not a contract"),
-    ],
-)
-def test_a_damaged_file_is_one_clear_line(content: bytes, says: str) -> None:
-    with pytest.raises(InputError, match=r"snapshots/x\.json") as damaged:
-        files.parse(content, "snapshots/x.json")
-    assert says in str(damaged.value)
-    assert "\n" not in str(damaged.value)
-
-
 @pytest.mark.parametrize(
     "value", ["${Token[AWS.AccountId.0]}", "dummy-value-for-/x", "AKIAIOSFODNN7EXAMPLE", "-----BEGIN PRIVATE KEY-----"]
 )
@@ -406,21 +369,49 @@ def test_what_is_undecided_or_secret_cannot_be_accepted(value: str) -> None:
 def test_secrets_and_long_values_are_not_shown() -> None:
     path = ("Properties", "Environment", "Variables", "TOKEN")
     secret = Change(kind=Kind.CHANGED, stack="S", resource="F", path=path, before="old-secret", after="new-secret")
-    for shown in (text.text([secret], "x"), text.markdown([secret], "x"), text.as_json([secret], "x")):
+    for shown in (text.text([secret], "x"), text.markdown([secret], "x"), as_json([secret], "x")):
         assert "secret" not in shown
     long = Change(kind=Kind.CHANGED, stack="S", resource="F", path=("a",), before="y" * 500, after="\x1b[2J\u202e")
     assert len(max(text.text([long], "x").splitlines(), key=len)) < 250
     assert not {"\x1b", "\u202e"} & set(text.text([long], "x") + text.markdown([long], "x"))
 
 
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("AWS::ECS::TaskDefinition", "Properties/ContainerDefinitions/0/Environment/0/Value", "hidden"),
+        ("AWS::ECS::TaskDefinition", "Properties/ContainerDefinitions/0/Command", ["hidden"]),
+        ("AWS::ECS::TaskDefinition", "Properties/ContainerDefinitions/0", {"Environment": [{"Value": "hidden"}]}),
+        ("AWS::ECS::TaskDefinition", "Properties/ContainerDefinitions/0", {"Command": ["hidden"]}),
+        ("AWS::SSM::Parameter", "Properties/Value", "hidden"),
+        ("AWS::RDS::DBInstance", "Properties", {"MasterUserPassword": "hidden"}),
+        ("AWS::IAM::User", "Properties/LoginProfile", {"Password": "hidden"}),
+        ("", "template/Outputs/X/Value", "hidden"),
+        ("", "template/Outputs/X", {"Value": "hidden"}),
+        ("", "stack/parameters/X", "hidden"),
+    ],
+)
+def test_what_may_be_secret_is_not_shown_in_any_shape(kind: str, path: str, value: Any) -> None:
+    steps = tuple(path.split("/"))
+    change = Change(kind=Kind.CHANGED, stack="S", resource="F", type=kind, path=steps, before=ABSENT, after=value)
+    for told in (text.text([change], "x"), text.markdown([change], "x"), as_json([change], "x")):
+        assert "hidden" not in told
+
+
+@pytest.mark.parametrize("path", ["stack/tags/Environment", "Properties/Tags/Environment", "Properties/QueueName"])
+def test_what_is_not_secret_is_shown(path: str) -> None:
+    change = Change(kind=Kind.CHANGED, stack="S", type="AWS::SQS::Queue", path=tuple(path.split("/")), after="seen")
+    assert "seen" in text.text([change], "x")
+
+
 def test_code_is_what_the_files_hold(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n")
-    first = make.digest(tmp_path)
+    first = digest(tmp_path)
     (tmp_path / "a.py").chmod(0o755)
-    runs = make.digest(tmp_path)
+    runs = digest(tmp_path)
     (tmp_path / "b.py").symlink_to("a.py")
-    linked = make.digest(tmp_path)
+    linked = digest(tmp_path)
     assert len({first, runs, linked}) == 3
     (tmp_path / "p.dist-info").mkdir()
     (tmp_path / "p.dist-info" / "RECORD").write_text("how it was installed")
-    assert make.digest(tmp_path) == linked
+    assert digest(tmp_path) == linked

@@ -12,8 +12,10 @@ import pytest
 from conftest import ROOT
 
 from benchmarks import demo, picture
-from holdfast.age import declarations
+from holdfast.contract import history
+from holdfast.contract.history import History
 from holdfast.days import days
+from holdfast.local import incident
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -54,23 +56,29 @@ def test_a_drawn_line_keeps_its_text_whatever_is_in_it() -> None:
 
 
 def test_one_table_of_each_cause_is_shown_and_the_others_are_counted() -> None:
+    contracts = f"Other runs x\n{picture.STACK} runs y\n2 stacks run z"
     blocks = [f"{name} (stack)\n  FAIL" for name in ("other", *picture.SHOWN, "another")]
-    assert picture.chosen("\n\n".join(blocks)) == [
-        *f"{picture.SHOWN[0]} (stack)\n  FAIL\n\n{picture.SHOWN[1]} (stack)\n  FAIL\n\n… 2 more tables".splitlines()
+    assert picture.chosen("\n\n".join([contracts, *blocks])) == [
+        f"{picture.STACK} runs y",
+        "… 2 more lines about stacks",
+        "",
+        *f"{picture.SHOWN[0]} (stack)\n  FAIL\n\n{picture.SHOWN[1]} (stack)\n  FAIL\n\n… 2 more tables".splitlines(),
     ]
 
 
-def test_the_code_of_that_day_was_committed_52_days_ago(
+def test_the_contract_of_that_day_was_committed_52_days_ago(
     now: datetime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "stacks").symlink_to(ROOT / "stacks")
+    for name in ("stacks", "snapshots"):
+        (tmp_path / name).symlink_to(ROOT / name)
     for _ in range(2):  # and again
         demo.remember(now)
-    found = declarations(demo.STORY / "stacks")
-    committed = found["call-analytics-{env}-call-analysis-{region}"].set_by("name")
-    assert committed
-    assert days(committed.when, now) == 52
+    found = history.read(demo.STORY)
+    assert isinstance(found, History)
+    new, old = found.versions(incident.NEVER_DEPLOYED)
+    assert [days(v.commit.when, now) for v in (new, old)] == [52, 78]
+    assert [v.commit for v in found.versions("RCSubscription-prod-Storage")] == [old.commit]
     assert "a commit of 52 days ago" in capsys.readouterr().out
     # Commands that run there find the emulator of the repository.
     assert (demo.STORY / ".holdfast").resolve() == (tmp_path / ".holdfast").resolve()

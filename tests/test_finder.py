@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from holdfast.age import declarations
+from holdfast.declarations import declarations
 
 SHOP = """
 from holdfast import Data, Durable, Stack, Table, catalog, key
@@ -62,7 +62,6 @@ def holdfast(folder: Path, *arguments: str, **variables: str) -> tuple[int, str,
     [
         ["list"],
         ["lint"],
-        ["check"],
         ["waivers"],
         ["docs", "--check"],
         ["audit", "--env", "prod"],
@@ -75,6 +74,12 @@ def holdfast(folder: Path, *arguments: str, **variables: str) -> tuple[int, str,
 def test_without_an_estate_there_is_one_line_that_says_how_to_name_one(command: list[str], tmp_path: Path) -> None:
     assert holdfast(tmp_path, *command) == (2, "", NONE)
     assert not [p for p in tmp_path.rglob("*") if p.is_file() and p.suffix != ".lock"]
+
+
+def test_a_check_needs_an_estate_or_contracts(tmp_path: Path) -> None:
+    code, out, err = holdfast(tmp_path, "check")
+    assert (code, out) == (2, "")
+    assert err.startswith("holdfast: there is neither a contract nor an estate here: ")
 
 
 @pytest.mark.parametrize("inside", [".", "deep/in/it"])

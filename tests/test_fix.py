@@ -118,6 +118,23 @@ def test_missing_tags_are_added_and_present_ones_left_alone() -> None:
     assert words[-4:] == ["--profile", "my prod", "--endpoint-url", "http://127.0.0.1:4566"]
 
 
+def test_a_tag_that_differs_is_told_and_never_overwritten() -> None:
+    there = seen()
+    assert isinstance(there.tables, Mapping)
+    tags = dict(there.tables[WEBHOOKS].observed.tags)  # type: ignore[arg-type]
+    there = seen(tags=tags | {"Environment": "wrong"})
+    found = planned(there)
+    assert found.changes == []
+    assert [(left.rule, left.table) for left in found.left] == [("HF010", WEBHOOKS)]
+    assert "a tag that differs is never overwritten" in found.left[0].why
+    (finding,) = [
+        f
+        for f in audit(STACKS, [there], [Environment.PROD], now=NOW).findings
+        if f.rule.id == "HF010" and f.table == WEBHOOKS
+    ]
+    assert "holdfast fix" not in finding.fix  # it would show no call
+
+
 def test_only_what_was_asked_for_is_planned() -> None:
     there = seen(deletion_protection=False, recovery=False)
     assert [c.rule for c in planned(there, only={"HF004"}).changes] == ["HF004"]
@@ -220,7 +237,7 @@ def test_every_call_only_ever_turns_on() -> None:
     for name in there.tables:
         there = with_table(there, name, observed=off)
     changes = every(planned(there))
-    assert {c.rule for c in changes} == FIXABLE - {"HF005"}
+    assert {c.rule for c in changes} == FIXABLE
     for change in changes:
         assert change.operation in {"UpdateTable", "UpdateContinuousBackups", "UpdateTimeToLive", "TagResource"}
         assert "False" not in repr(change.parameters)

@@ -20,7 +20,7 @@ from live_account import bare, log_in
 from test_fix import commands
 
 from holdfast import cli
-from holdfast.age import declarations
+from holdfast.declarations import declarations
 from holdfast.live.apply import CHANGES
 from holdfast.live.session import CONNECTIONS
 
@@ -138,6 +138,14 @@ def test_lines_to_paste_go_where_the_audit_looked(run: Run, aws: Aws) -> None:
     assert code == 1
     assert comment == f"# HF001 orders-prod in account {aws.account}: deletion protection on"
     assert line.endswith(f"--region us-east-1 --endpoint-url {aws.endpoint}")
+
+
+def test_a_former_rule_of_tables_names_the_one_of_today_and_one_of_stores_none(run: Run) -> None:
+    assert run("fix", "--only", "hf005") == run("fix", "--only", "HF004")
+    assert "point-in-time recovery on" in run("fix", "--only", "HF005")[1]
+    code, out, err = run("fix", "--only", "HF510", "--apply")
+    assert (code, out) == (2, "")
+    assert "--only HF510 is not what a call can repair" in err
 
 
 def test_a_reader_that_stops_early_does_not_change_the_exit_status(aws: Aws) -> None:

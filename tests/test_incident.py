@@ -7,8 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,15 @@ import pytest
 from conftest import MOMENTS, ROOT, TOKYO
 from emulator import Aws, fresh_account
 from live_account import log_in
+from test_audit import git
 
-from holdfast import Environment, placements
-from holdfast.age import declarations
-from holdfast.audit import audit
+from holdfast import Environment, Stack, placements
+from holdfast.account import Account
+from holdfast.audit import Audit, audit
+from holdfast.contract import files, history
+from holdfast.contract.since import BY_HAND
+from holdfast.declarations import declarations
+from holdfast.git import git as ask
 from holdfast.live.options import Options
 from holdfast.live.reader import read_all
 from holdfast.local import incident
@@ -122,38 +128,137 @@ def client(aws: Aws) -> Client:
     return Client(emulator=aws.emulator, account=aws.account)
 
 
-def committed(folder: Path, now: datetime) -> Path:
-    """A repository whose declarations were committed 52 days before."""
+@cache
+def contracts(*, before: bool, stack: str = "*", former: Path | None = None) -> dict[str, str]:
+    """Every contract as it is, or as it was; ``former`` is the synthesized output to write it from in the old form."""
+    found = {}
+    for path in sorted((ROOT / "snapshots").glob(f"{stack}.json")):
+        made = json.loads(path.read_text())
+        if former:
+            raw = json.loads((former / f"{path.stem}.template.json").read_text())
+            made = {"acknowledged": made["acknowledged"], "stack": made["stack"], "template": raw}
+        if before:
+            made["template"] = incident.as_it_was(path.stem, made["template"])
+        found[path.name] = json.dumps(made, indent=2) if former else files.text(made)
+    return found
+
+
+def commit(folder: Path, when: datetime, written: Mapping[str, str]) -> None:
+    for name, text in written.items():
+        (folder / "snapshots" / name).write_text(text)
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "change", when=when)
+
+
+def began(folder: Path, now: datetime, **which: Any) -> Path:
+    """A repository whose contracts are those of the last deploy, 78 days before."""
     shutil.copytree(ROOT / "stacks", folder / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)  # names the estate
-    when = (now - timedelta(days=52)).isoformat()
-    who = {f"GIT_{role}_{what}": "a@b.c" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when, "GIT_CONFIG_GLOBAL": os.devnull}
-    for arguments in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "protect"]):
-        subprocess.run(["git", *arguments], cwd=folder, check=True, env=os.environ | who | dates)
+    (folder / "snapshots").mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    commit(folder, (now - timedelta(days=78)).replace(hour=0, minute=0), contracts(before=True, **which))
     return folder
 
 
-# Before the next test, which repairs the account.
+def committed(folder: Path, now: datetime, **which: Any) -> Path:
+    """The same, and the contracts as they are in a commit of 52 days before."""
+    commit(began(folder, now, **which), now - timedelta(days=52), contracts(before=False, **which))
+    return folder
+
+
+def look(aws: Aws, monkeypatch: pytest.MonkeyPatch, now: datetime) -> list[Account]:
+    log_in(monkeypatch, aws)
+    names = {p.fill(t.name) for p in placements(CATALOG) for t in p.tables}
+    return read_all(Options(regions=(incident.PROD,), endpoint_url=aws.endpoint), now=now, names=names)
+
+
+def told(folder: Path, accounts: Sequence[Account], now: datetime, stacks: Sequence[Stack] = CATALOG) -> Audit:
+    declared, past = declarations(folder / "stacks"), history.read(folder)
+    return audit(stacks, accounts, [Environment.PROD], now=now, declared=declared, history=past)
+
+
+def ages(found: Audit) -> set[tuple[int | None, int | None]]:
+    """Days since the commit and since the last update, of what is wrong with the tables that were never deployed."""
+    wrong = [f.gap for f in found.findings if f.outcome is Outcome.FAIL and f.table in NEVER_DEPLOYED]
+    return {(gap.days_intended, gap.days_since_update) for gap in wrong if gap}
+
+
+def runs(found: Audit) -> str:
+    (only,) = [s.running for s in found.stacks if s.stack == incident.NEVER_DEPLOYED]
+    return only.told(found.at)
+
+
+# Before the last test, which repairs the account.
 def test_the_incident_is_as_old_as_documented_whenever_it_is_looked_at(
     aws: Aws, now: datetime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     incident.set_dates(client(aws), now)
-    log_in(monkeypatch, aws)
-    names = {p.fill(t.name) for p in placements(CATALOG) for t in p.tables}
-    accounts = read_all(Options(regions=(incident.PROD,), endpoint_url=aws.endpoint), now=now, names=names)
-    declared = declarations(committed(tmp_path, now) / "stacks")
-    found = audit(CATALOG, accounts, [Environment.PROD], now=now, declared=declared)
+    found = told(committed(tmp_path, now), look(aws, monkeypatch, now), now)
     wrong = [f for f in found.findings if f.outcome is Outcome.FAIL]
     assert {
         (f.rule.id, f.environment, f.table) for f in wrong if f.rule.id in ("HF001", "HF004", "HF010")
     } == REPAIRABLE
-    ages = {(f.gap.days_intended, f.gap.days_since_update) for f in wrong if f.gap and f.table in NEVER_DEPLOYED}
-    assert ages == {(52, 78)}
+    assert ages(found) == {(52, 78)}
+    new, old = (git_says(tmp_path, rev) for rev in ("HEAD", "HEAD~1"))
+    assert runs(found) == (
+        f"runs the contract of {old} ({now.date() - timedelta(days=78)}), 1 contract change behind; merged and not "
+        "deployed for 52 days: deletion protection and point-in-time recovery on 3 tables "
+        f"({new})"
+    )
+    latest = [s.running.commit for s in found.stacks if s.stack == "RCSubscription-prod-Storage"]
+    assert [c.sha[:7] for c in latest if c] == [old]  # its contract did not change since
     deleted = now.date() - (incident.AUDIT - incident.STACK_DELETED)
     kept = [f.detail for f in wrong if f.rule.id == "HF002" and f.table in ORPHANS]
     assert len(kept) == len(ORPHANS)
     assert all(f"RingCentralOAuthStack-prod was deleted on {deleted}" in detail for detail in kept)
+
+
+def git_says(folder: Path, revision: str) -> str:
+    return ask(folder, "rev-parse", "--short=7", revision).strip()
+
+
+def test_the_incident_is_dated_by_its_effect_whatever_brought_it(
+    aws: Aws, outdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = {"stack": incident.NEVER_DEPLOYED}
+    stacks = [s for s in CATALOG if s.id == "CallAnalytics-{Env}-Storage"]
+
+    def squashed(folder: Path) -> None:
+        began(folder, NOW, **one)
+        git(folder, "checkout", "-q", "-b", "feature")
+        commit(folder, at(70), contracts(before=False, **one))
+        (folder / "stacks" / "more.py").write_text("")
+        commit(folder, at(60), {})
+        git(folder, "checkout", "-q", "main")
+        git(folder, "merge", "-q", "--squash", "feature")
+        commit(folder, at(52), {})
+
+    def moved(folder: Path) -> None:
+        committed(folder, NOW, **one)
+        git(folder, "mv", "stacks/call_analytics.py", "stacks/calls.py")
+        commit(folder, at(9), {})
+
+    def of_the_former_form(folder: Path) -> None:
+        commit(began(folder, NOW, **one, former=outdir), at(52), contracts(before=False, **one, former=outdir))
+        commit(folder, at(9), contracts(before=False, **one))  # the form changes, and nothing else
+
+    def by_the_policy(folder: Path) -> None:
+        """No declaration changed: a floor, or what the library demands, did."""
+        began(folder, NOW, **one)
+        (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text() + "\n# a newer Holdfast\n")
+        commit(folder, at(52), contracts(before=False, **one))
+
+    def at(days: int) -> datetime:
+        return NOW - timedelta(days=days)
+
+    incident.set_dates(client(aws), NOW)
+    accounts = look(aws, monkeypatch, NOW)
+    for made in (squashed, moved, of_the_former_form, by_the_policy):
+        (folder := tmp_path / made.__name__).mkdir()
+        made(folder)
+        found = told(folder, accounts, NOW, stacks)
+        assert ages(found) == {(52, 78)}, made
+        assert "1 contract change behind; merged and not deployed for 52 days: deletion protection" in runs(found), made
 
 
 @pytest.fixture
@@ -179,6 +284,7 @@ def holdfast(aws: Aws, checkout: Path, *arguments: str) -> subprocess.CompletedP
 def audited(aws: Aws, checkout: Path) -> Json:
     done = holdfast(aws, checkout, "audit", "--format", "json")
     assert done.returncode == 1, done.stderr
+    assert done.stderr.startswith(f"against the contract of {git_says(checkout, 'HEAD')} (main)\n")
     found: Json = json.loads(done.stdout)
     return found
 
@@ -198,12 +304,17 @@ def test_the_audit_finds_exactly_what_the_source_documents_and_fix_repairs_what_
 
     gaps = {f["table"]: f["gap"] for f in found["findings"] if f["rule"] == "HF001" and f["table"] in NEVER_DEPLOYED}
     assert set(gaps) == set(NEVER_DEPLOYED)
+    (stack,) = [s for s in found["stacks"] if s["stack"] == incident.NEVER_DEPLOYED]
+    assert (stack["behind"], stack["committed"][:10]) == (1, str(NOW.date() - timedelta(days=78)))
+    assert found["contract"]["branch"] == "main"
     for gap in gaps.values():
         assert (gap["days_since_commit"], gap["days_since_update"]) == (52, 78)
+        assert gap["commit"] == stack["pending"][0]["commit"] == found["contract"]["commit"]
         assert (gap["intent"], gap["deployed"], gap["live"]) == ("on", "off", "off")
         assert gap["says"] == "intended, never deployed"
     (by_hand,) = [f for f in found["findings"] if f["table"] == SWITCHED_OFF]
     assert (by_hand["gap"]["deployed"], by_hand["gap"]["live"]) == ("on", "off")
+    assert (by_hand["gap"]["commit"], by_hand["gap"]["why"]) == (None, BY_HAND)
     kept = {f["table"]: f["detail"] for f in found["findings"] if f["rule"] == "HF002"}
     assert all("RingCentralOAuthStack-prod was deleted on" in kept[name] for name in ORPHANS)
     empty = {f["where"].rpartition("/")[2] for f in found["findings"] if f["rule"] == "HF608"}

@@ -570,7 +570,8 @@ def acknowledged(seen: Seen) -> dict[str, set[str]]:
 
 
 def test_no_finding_is_unexplained_and_prod_is_never_excused_as_a_test(seen: Seen, aurora: Seen) -> None:
-    assert findings(seen) == findings(aurora) == []
+    assert findings(seen) == []
+    assert {rule for rule, _ in findings(aurora)} == {"HF703"}  # it is not what was reviewed
     assert set(acknowledged(seen)) == REASONS
     members = "backups, their plan and deletion protection belong to the cluster"
     assert set(acknowledged(aurora)) == REASONS | {members}

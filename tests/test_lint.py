@@ -195,9 +195,9 @@ def test_findings_stand_alone() -> None:
 def test_rules_are_numbered_in_order_and_explain_themselves() -> None:
     assert [r.id for r in RULES] == [f"HF{n}" for n in range(401, 416)]
     for rule in RULES:
-        assert rule.check is None
+        assert rule.checks
         assert not rule.controls
-        assert "{table}" in rule.fix
+        assert "{table}" in rule.remediation
         assert rule.why.count(".") >= 2
         assert not rule.title.endswith(".")
 

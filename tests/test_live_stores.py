@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import live_golden
 import pytest
 from accounts import NOW
 from conftest import Json
@@ -28,8 +29,8 @@ from holdfast.live.calls import TAGS
 from holdfast.live.failure import answered
 from holdfast.live.reader import read
 from holdfast.live.store_words import Own, bucket_policy
+from holdfast.rules import STORE_RULES
 from holdfast.rules.base import Outcome
-from holdfast.rules.stores import STORE_RULES
 from holdfast.stores import Bucket, Registry
 
 AURORA = Placed(on_aurora(PLACED.stack), PLACED.env)
@@ -132,10 +133,10 @@ def _muted(answer: Json) -> None:
 OTHER_KEY = "arn:aws:kms:us-east-1:000000000000:key/someone-elses"
 PLAIN = {"EncryptionInTransit": {"ClientBroker": "TLS_PLAINTEXT", "InCluster": True}}
 LOST: dict[str, tuple[tuple[str, Change], set[tuple[str, str | None]]]] = {
-    "a database can be deleted": (_instance(DeletionProtection=False), {("HF510", DATABASE)}),
-    "recovery reaches back a day": (_instance(BackupRetentionPeriod=1), {("HF512", DATABASE)}),
-    "a database is under another key": (_instance(KmsKeyId=OTHER_KEY), {("HF514", DATABASE)}),
-    "a database is not encrypted": (_instance(StorageEncrypted=False), {("HF514", DATABASE)}),
+    "a database can be deleted": (_instance(DeletionProtection=False), {("HF001", DATABASE)}),
+    "recovery reaches back a day": (_instance(BackupRetentionPeriod=1), {("HF004", DATABASE)}),
+    "a database is under another key": (_instance(KmsKeyId=OTHER_KEY), {("HF007", DATABASE)}),
+    "a database is not encrypted": (_instance(StorageEncrypted=False), {("HF007", DATABASE)}),
     "a database is public": (_instance(PubliclyAccessible=True), {("HF516", DATABASE)}),
     "a database takes passwords": (_instance(IAMDatabaseAuthenticationEnabled=False), {("HF517", DATABASE)}),
     "a database is in one zone": (_instance(MultiAZ=False), {("HF518", DATABASE)}),
@@ -146,20 +147,20 @@ LOST: dict[str, tuple[tuple[str, Change], set[tuple[str, str | None]]]] = {
     ),
     "a database misses fixes": (_instance(AutoMinorVersionUpgrade=False), {("HF521", DATABASE)}),
     "somebody knows the password": (_instance(MasterUserSecret=None), {("HF522", DATABASE)}),
-    "a database lost its tags": (_instance(TagList=[]), {("HF523", DATABASE)}),
+    "a database lost its tags": (_instance(TagList=[]), {("HF010", DATABASE)}),
     "plain text is taken": (("rds:DescribeDBParameters", _parameter("rds.force_ssl", "0")), {("HF515", DATABASE)}),
-    "documents can be deleted": (_documents(DeletionProtection=False), {("HF510", DOCUMENTS)}),
-    "documents are kept a day": (_documents(BackupRetentionPeriod=1), {("HF512", DOCUMENTS)}),
+    "documents can be deleted": (_documents(DeletionProtection=False), {("HF001", DOCUMENTS)}),
+    "documents are kept a day": (_documents(BackupRetentionPeriod=1), {("HF004", DOCUMENTS)}),
     "documents write no audit log": (_documents(EnabledCloudwatchLogsExports=["profiler"]), {("HF519", DOCUMENTS)}),
     "documents are sent in plain text": (
         ("rds:DescribeDBClusterParameters", _parameter("tls", "disabled")),
         {("HF515", DOCUMENTS)},
     ),
-    "a cache is under another key": (_cache(KmsKeyId=OTHER_KEY), {("HF514", CACHE)}),
+    "a cache is under another key": (_cache(KmsKeyId=OTHER_KEY), {("HF007", CACHE)}),
     "a cache takes plain text": (_cache(TransitEncryptionMode="preferred"), {("HF515", CACHE)}),
     "a cache does not fail over": (_cache(AutomaticFailover="disabled"), {("HF518", CACHE)}),
     "a cache writes no log": (_cache(LogDeliveryConfigurations=[]), {("HF519", CACHE)}),
-    "a cache lost its tags": (("elasticache:ListTagsForResource", _set("TagList", to=[])), {("HF523", CACHE)}),
+    "a cache lost its tags": (("elasticache:ListTagsForResource", _set("TagList", to=[])), {("HF010", CACHE)}),
     "a cache has no users": (_cache(UserGroupIds=[]), {("HF530", CACHE)}),
     "applications may do everything": (
         ("elasticache:DescribeUsers", _of("Users", CACHE, "UserId", AccessString="on ~* +@all")),
@@ -174,32 +175,32 @@ LOST: dict[str, tuple[tuple[str, Change], set[tuple[str, str | None]]]] = {
         {("HF531", CACHE)},
     ),
     "an address range is let in": (("ec2:DescribeSecurityGroups", _admits), {("HF520", CACHE), ("HF503", None)}),
-    "brokers take plain text": (_broker(EncryptionInfo=PLAIN), {("HF515", BROKER), ("HF514", BROKER)}),
+    "brokers take plain text": (_broker(EncryptionInfo=PLAIN), {("HF515", BROKER), ("HF007", BROKER)}),
     "anybody may connect": (
         _broker(ClientAuthentication={"Unauthenticated": {"Enabled": True}}),
         {("HF517", BROKER)},
     ),
     "a broker is missing": (_broker(NumberOfBrokerNodes=2), {("HF518", BROKER)}),
     "brokers write no log": (_broker(LoggingInfo={}), {("HF519", BROKER)}),
-    "brokers lost their tags": (_broker(Tags={}), {("HF523", BROKER)}),
+    "brokers lost their tags": (_broker(Tags={}), {("HF010", BROKER)}),
     "topics have one replica": (("kafka:DescribeTopic", _set("ReplicationFactor", to=1)), {("HF532", BROKER)}),
     "a topic is gone": (("kafka:ListTopics", lambda answer: answer["Topics"].pop()), {("HF532", BROKER)}),
-    "objects are under AWS's key": (("s3:GetBucketEncryption", _clear), {("HF514", BUCKET)}),
-    "old versions are dropped": (("s3:GetBucketVersioning", _set("Status", to="Suspended")), {("HF512", BUCKET)}),
+    "objects are under AWS's key": (("s3:GetBucketEncryption", _clear), {("HF007", BUCKET)}),
+    "old versions are dropped": (("s3:GetBucketVersioning", _set("Status", to="Suspended")), {("HF004", BUCKET)}),
     "plain HTTP is answered": (("s3:GetBucketPolicy", _clear), {("HF515", BUCKET)}),
     "the public is not blocked": (
         ("s3:GetPublicAccessBlock", _set("PublicAccessBlockConfiguration", "BlockPublicPolicy", to=False)),
         {("HF516", BUCKET)},
     ),
     "access is not logged": (("s3:GetBucketLogging", _clear), {("HF519", BUCKET)}),
-    "a bucket lost its tags": (("s3:GetBucketTagging", _clear), {("HF523", BUCKET)}),
-    "nothing is moved or deleted": (("s3:GetBucketLifecycleConfiguration", _clear), {("HF533", BUCKET)}),
+    "a bucket lost its tags": (("s3:GetBucketTagging", _clear), {("HF010", BUCKET)}),
+    "nothing is moved or deleted": (("s3:GetBucketLifecycleConfiguration", _clear), {("HF006", BUCKET)}),
     "everything is deleted": (
         (
             "s3:GetBucketLifecycleConfiguration",
             lambda answer: answer["Rules"].append({"Status": "Enabled", "Filter": {}, "Expiration": {"Days": 30}}),
         ),
-        {("HF533", BUCKET)},
+        {("HF006", BUCKET)},
     ),
     "backups are not selected": (
         ("backup:GetBackupSelection", _set("BackupSelection", "Resources", to=[])),
@@ -215,12 +216,12 @@ LOST: dict[str, tuple[tuple[str, Change], set[tuple[str, str | None]]]] = {
     ),
     "nobody hears the alarms": (
         ("cloudwatch:DescribeAlarms", _muted),
-        {("HF524", DATABASE), ("HF524", BROKER), ("HF524", DOCUMENTS)},
+        {("HF205", DATABASE), ("HF205", BROKER), ("HF205", DOCUMENTS)},
     ),
     "the key is not rotated": (("kms:GetKeyRotationStatus", _set("KeyRotationEnabled", to=False)), {("HF008", None)}),
     "a database is gone": (
         ("rds:DescribeDBInstances", _of("DBInstances", DATABASE, "DBInstanceIdentifier", DBInstanceIdentifier="x")),
-        {("HF501", DATABASE)},
+        {("HF201", DATABASE)},
     ),
 }
 
@@ -234,7 +235,7 @@ def test_what_is_lost_live_is_one_finding_by_rule_and_store(lost: str) -> None:
     # What belongs to a rule that came later than this list may be said as well, never anything of another store.
     assert expected <= failed(found)
     assert failed(found) - expected <= {("HF527", table) for _, table in expected}
-    for finding in (f for f in found.findings if (f.rule.id, f.table) in expected and f.table and f.rule.id != "HF501"):
+    for finding in (f for f in found.findings if (f.rule.id, f.table) in expected and f.table and f.rule.id != "HF201"):
         assert finding.source.value == "live"
         assert finding.gap is not None
         assert (finding.gap.deployed, finding.gap.live) == ("on", "off")
@@ -243,6 +244,19 @@ def test_what_is_lost_live_is_one_finding_by_rule_and_store(lost: str) -> None:
 
 def test_every_rule_that_is_judged_live_can_fail() -> None:
     assert {rule for _, expected in LOST.values() for rule, _ in expected} >= set(JUDGED) - {"HF534", "HF527"}
+
+
+def test_the_golden_file_of_live_stores() -> None:
+    clean, found = live_golden.said(look(door().read())), {}
+    for lost, ((operation, change), _) in LOST.items():
+        changed = door()
+        changed.changed[operation] = change
+        found[lost] = live_golden.said(look(changed.read())) - clean
+    for call in (*store_calls.READ, TAGS):
+        refused = door()
+        refused.refused[call] = "AccessDenied"
+        found[f"without {call.action}"] = live_golden.said(look(refused.read())) - clean
+    live_golden.check("stores", found)
 
 
 @pytest.mark.parametrize("call", [*store_calls.READ, TAGS], ids=lambda c: c.operation)
@@ -266,7 +280,7 @@ def test_where_nothing_may_be_read_nothing_fails_and_every_store_is_unknown() ->
     refused.refused = dict.fromkeys(store_calls.READ, "AccessDeniedException")
     found = look(refused.read())
     assert failed(found) == set()
-    assert {f.table for f in found.findings if f.rule.id == "HF501" and f.outcome is Outcome.UNKNOWN} == EVERY
+    assert {f.table for f in found.findings if f.rule.id == "HF201" and f.outcome is Outcome.UNKNOWN} == EVERY
 
 
 def test_msk_says_forbidden_where_others_say_access_denied() -> None:
@@ -281,7 +295,7 @@ def test_a_bucket_that_is_gone_is_not_there_and_not_unread() -> None:
     gone.answers = gone.answers | {missing: answered(store_calls.BUCKET, 404, "NoSuchBucket", "no")}
     seen = gone.read()
     assert seen.unreadable == ()
-    assert failed(look(seen)) == {("HF501", BUCKET)}
+    assert failed(look(seen)) == {("HF201", BUCKET)}
 
 
 def test_the_lock_of_an_archive_is_judged_live() -> None:
@@ -345,13 +359,13 @@ def _changes(aws: Aws) -> dict[str, tuple[Any, set[tuple[str, str | None]]]]:
     return {
         "deletion protection": (
             lambda: rds.modify_db_instance(DBInstanceIdentifier=DATABASE, DeletionProtection=False),
-            {("HF510", DATABASE)},
+            {("HF001", DATABASE)},
         ),
         "versions": (
             lambda: s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Suspended"}),
-            {("HF512", BUCKET)},
+            {("HF004", BUCKET)},
         ),
-        "lifecycle": (lambda: s3.delete_bucket_lifecycle(Bucket=bucket), {("HF533", BUCKET)}),
+        "lifecycle": (lambda: s3.delete_bucket_lifecycle(Bucket=bucket), {("HF006", BUCKET)}),
         "policy": (lambda: s3.delete_bucket_policy(Bucket=bucket), {("HF515", BUCKET)}),
         "port": (
             lambda: ec2.authorize_security_group_ingress(

@@ -13,6 +13,7 @@ import pytest
 from conftest import CONTEXT, Json
 
 from holdfast import Data, Durable, Environment, Placed, Stack, Table, Transient, Waiver, key
+from holdfast.contract import files, make
 from holdfast.rules.foreign import Facts
 
 PERSONAL = Table(name="people-{env}", purpose="", key=key("id"), lifetime=Durable(), data=Data.PERSONAL)
@@ -40,9 +41,14 @@ def synth(outdir: Path, *overrides: tuple[str, Any], acknowledge: tuple[str, ...
     root.synth()
 
 
+def violations(outdir: Path) -> list[Json]:
+    report = outdir / "validation-report.json"
+    plugins = json.loads(report.read_bytes())["pluginReports"] if report.is_file() else []
+    return [v for p in plugins if p["pluginName"] == "Holdfast" for v in p["violations"]]
+
+
 def found(outdir: Path) -> dict[str, Json]:
-    report = json.loads((outdir / "validation-report.json").read_bytes())["pluginReports"]
-    return {v["ruleName"]: v for p in report if p["pluginName"] == "Holdfast" for v in p["violations"]}
+    return {v["ruleName"]: v for v in violations(outdir)}
 
 
 def test_what_is_declared_passes(tmp_path: Path) -> None:
@@ -54,12 +60,12 @@ def test_what_is_declared_passes(tmp_path: Path) -> None:
     [
         ("DeletionProtectionEnabled", False, "HF001"),
         ("DeletionPolicy", "Delete", "HF002"),
-        ("UpdateReplacePolicy", "Delete", "HF003"),
+        ("UpdateReplacePolicy", "Delete", "HF002"),
         ("PointInTimeRecoverySpecification.PointInTimeRecoveryEnabled", False, "HF004"),
-        ("PointInTimeRecoverySpecification.RecoveryPeriodInDays", 3, "HF005"),
+        ("PointInTimeRecoverySpecification.RecoveryPeriodInDays", 3, "HF004"),
         ("SSESpecification.KMSMasterKeyId", None, "HF007"),
         ("Tags", [], "HF010"),
-        ("TableName", "people", "HF101"),
+        ("TableName", "people", "HF102"),
         ("BillingMode", "PROVISIONED", "HF107"),
     ],
 )
@@ -93,6 +99,52 @@ def test_the_waivable_can_be_acknowledged_and_leave_a_trace(tmp_path: Path) -> N
         if p["pluginName"] == "Holdfast"
     ]
     assert [(v["ruleName"], v["reason"]) for v in report["suppressedViolations"]] == [("HF010", "because")]
+
+
+# The contract
+
+
+def warned(outdir: Path) -> dict[str, Json]:
+    """Warnings by the stack that they are about."""
+    return {v["description"].partition(":")[0]: v for v in violations(outdir) if v["severity"] == "warning"}
+
+
+def test_a_difference_from_the_contract_is_one_warning_that_fails_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second = tmp_path / "first", tmp_path / "second"
+    synth(first)
+    assert warned(first) == {}  # no contracts, nothing to compare with
+    (tmp_path / "snapshots").mkdir()
+    contract = make.contracts(first)["People-prod"]
+    contract["stack"]["notificationArns"] = ["arn:aws:sns:us-east-1:123456789012:reviewed"]
+    resources = contract["template"]["Resources"]
+    del resources[next(i for i, r in resources.items() if r["Type"] == "AWS::SNS::Topic")]
+    (tmp_path / "snapshots" / "People-prod.json").write_text(files.text(contract))
+    synth(second)
+    ((stack, warning),) = warned(second).items()
+    assert (stack, warning["ruleName"]) == ("People-prod", "HF703")
+    assert warning["description"].startswith(
+        "People-prod: 2 differences from the contract, first snapshots/People-prod"
+    )
+    assert "new AWS::SNS::Topic" in warning["description"]
+    assert warning["description"].endswith("To acknowledge this does not silence `holdfast check`")
+
+
+def test_stacks_of_others_stop_nothing(tmp_path: Path) -> None:
+    import aws_cdk as cdk
+
+    from holdfast.cdk import estate
+
+    root = estate((STACK,), CONTEXT | {"env": "prod"}, str(tmp_path))
+    cdk.Stack(root, "Empty")
+    rewritten = cdk.Stack(root, "Rewritten")
+    rewritten.add_transform("AWS::Serverless-2016-10-31")
+    cdk.CfnResource(rewritten, "Table", type="AWS::DynamoDB::Table")
+    cdk.Stack(cdk.Stage(root, "Stage"), "Inner")
+    root.synth()
+    assert not [v for v in violations(tmp_path) if v["severity"] in ("error", "fatal")]
 
 
 @pytest.fixture(scope="module")

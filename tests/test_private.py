@@ -6,13 +6,16 @@ import os
 import stat
 import subprocess
 import unicodedata
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from test_audit import git
+from test_history import commit, protected, write
 
-from holdfast import age
+from holdfast.contract import history
+from holdfast.contract.history import History
+from holdfast.contract.since import since
 from holdfast.files import append_private, private_folder, write_private
 from holdfast.text import printable
 
@@ -85,6 +88,16 @@ CONFIGURED = {
     "alias.blame": "!{run}",
     "alias.cat-file": "!{run}",
     "alias.rev-parse": "!{run}",
+    "alias.rev-list": "!{run}",
+    "alias.merge-base": "!{run}",
+    "alias.symbolic-ref": "!{run}",
+    "alias.ls-tree": "!{run}",
+    "gpg.ssh.program": "{run}",
+    "gpg.x509.program": "{run}",
+    "merge.evil.driver": "{run}",
+    "pager.log": "{run}",
+    "pager.rev-list": "{run}",
+    "interactive.diffFilter": "{run}",
     "remote.origin.url": "ext::{run}",
     "remote.origin.promisor": "true",
     "remote.origin.uploadpack": "{run}",
@@ -95,36 +108,40 @@ CONFIGURED = {
 
 
 def test_no_configuration_of_a_repository_makes_git_run_anything(tmp_path: Path) -> None:
-    """Against git itself: a plain blame of the same file does run what is configured."""
+    """Against git itself: a plain log of the same file does run what is configured."""
     clone, ran, script = tmp_path / "clone", tmp_path / "ran", tmp_path / "script"
     script.write_text(f'#!/bin/sh\necho ran >> "{ran}"\nexit 1\n')
     script.chmod(0o755)
     clone.mkdir()
-    (clone / "tables.py").write_text('Table(name="orders")\n')
-    (clone / ".gitattributes").write_text("*.py filter=evil diff=evil\n")
-    git(clone, "init", "-q")
-    git(clone, "add", ".")
-    git(clone, "commit", "-q", "-m", "tables", when=DAY)
+    (clone / ".gitattributes").write_text("*.json filter=evil diff=evil merge=evil\n")
+    git(clone, "init", "-q", "-b", "main")
+    for on, when in ((False, DAY - timedelta(days=9)), (True, DAY)):
+        commit(clone, when, Shop_prod=protected(on=on))
     (clone / "hooks").mkdir()
     for hook in ("post-index-change", "pre-commit", "post-checkout", "reference-transaction"):
         (clone / "hooks" / hook).symlink_to(script)
     for name, value in CONFIGURED.items():
         git(clone, "config", name, value.format(run=script))
-    (clone / "tables.py").write_text('# a comment\nTable(name="orders")\n')
+    write(clone, Else=protected("Else"))
 
-    (declared,) = age.declarations(clone).values()
-    commit = declared.set_by("name")
-    assert commit
-    assert commit.when == DAY
+    assert dated(clone) == DAY
     assert not ran.exists()
     lost = next(p for p in (clone / ".git" / "objects").rglob("*") if p.is_file() and len(p.name) == 38)
     lost.unlink()  # git would fetch it from where the repository says
-    age.declarations(clone)
+    dated(clone)
     assert not ran.exists()
 
     with pytest.raises(subprocess.CalledProcessError):
-        git(clone, "blame", "--no-ignore-revs-file", "tables.py")
+        git(clone, "log", "-p", "--", "snapshots")
     assert ran.exists(), "the trap is none"
+
+
+def dated(folder: Path) -> datetime | None:
+    found = history.read(folder)
+    paths = ("AWS::DynamoDB::Table Properties/DeletionProtectionEnabled",)
+    commit = since(found, "Shop-prod", "orders", paths, None).commit
+    assert commit is None or isinstance(found, History)
+    return commit.when if commit else None
 
 
 def test_what_steers_turns_or_hides_is_shown_as_what_it_is() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import jsonschema
 import pytest
 from conftest import ROOT, Json
 from syrupy.assertion import SnapshotAssertion
@@ -20,6 +23,14 @@ def test_stack(stack: str, contracts: dict[str, Json], stack_snapshot: SnapshotA
 def test_every_stack_has_a_snapshot_and_nothing_else_has(templates: dict[str, Json]) -> None:
     files = {p.name for p in (ROOT / "snapshots").iterdir()}
     assert files == {f"{p.id}.json" for p in PLACES} == {f"{name}.json" for name in templates}
+
+
+def test_the_documented_schema_holds_for_every_contract() -> None:
+    schema = json.loads((ROOT / "docs" / "contract.schema.json").read_text())
+    for path in sorted((ROOT / "snapshots").iterdir()):
+        jsonschema.validate(json.loads(path.read_text()), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"version": 2, "stack": {}, "template": {}}, schema)
 
 
 def test_snapshots_hold_nothing_of_the_machine_that_wrote_them() -> None:

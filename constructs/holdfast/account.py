@@ -70,7 +70,17 @@ class StackLive:
     seen: StackSeen | Unknown  # the template may be unreadable, or YAML
     status: str
     created: datetime
-    updated: datetime | None
+    updated: datetime | None  # also where that update was rolled back
+
+    @property
+    def last(self) -> datetime:
+        """When it was last updated, or made."""
+        return self.updated or self.created
+
+    @property
+    def rolled_back(self) -> bool:
+        """Whether the last update changed nothing: CloudFormation does not say when the one before it was."""
+        return self.updated is not None and "ROLLBACK" in self.status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

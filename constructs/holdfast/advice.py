@@ -16,7 +16,7 @@ from holdfast.template import StackSeen, observe
 
 LONGEST = 240  # what CDK leaves of a path before its hash
 # What a deploy repairs without a call on the table: policies of the template, the key and the alarms.
-BESIDE = frozenset({"HF002", "HF003", "HF008", "HF009", "HF012", "HF014", "HF205", "HF208", "HF209"})
+BESIDE = frozenset({"HF002", "HF008", "HF009", "HF014", "HF205", "HF209"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

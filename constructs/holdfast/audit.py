@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
 from holdfast import advice, audit_stores
 from holdfast.account import Account, Mention, StackLive, StoreSeen, TableSeen, stack_of
-from holdfast.age import Declaration
+from holdfast.ages import UNREAD, Ages
 from holdfast.audit_stores import NEVER_DEPLOYED, NOT_APPLIED
 from holdfast.catalog import Placed, placements
+from holdfast.contract.deployed import Running
+from holdfast.contract.history import History
 from holdfast.days import day, days
-from holdfast.gap import Gap
+from holdfast.declarations import Declaration
 from holdfast.intrinsics import Unknown
 from holdfast.model import DeclarationError, Environment, Governance, Guard, Stack, Table
 from holdfast.observed import ObservedKey, Source
-from holdfast.rules import TABLE_RULES, checked, estate, excused, finding, live, verdicts
-from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Subject, Verdict, fail, unknown
+from holdfast.policy import REQUIRED_TAGS
+from holdfast.rules import TABLE_RULES, alarms, engine, estate, excused, finding, live, verdicts
+from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Verdict, fail, unknown
+from holdfast.rules.subjects import TableSubject
 from holdfast.template import StackSeen, observe
 
 # What no API shows: the deployed template alone says.
-ONLY_DEPLOYED = frozenset({"HF002", "HF003", "HF012"})
+ONLY_DEPLOYED = frozenset({"HF002"})
 # The rule that stands for each guard in the three columns.
 COLUMNS = {
     Guard.DELETION_PROTECTION: "HF001",
@@ -32,16 +36,6 @@ COLUMNS = {
     Guard.CUSTOMER_KEY: "HF007",
     Guard.TAGS: "HF010",
     Guard.ALARMS: "HF205",
-}
-# The facts of a declaration from which each rule's demand follows; the others follow from the table being declared.
-FACTS = {
-    **dict.fromkeys(("HF001", "HF002", "HF003", "HF004", "HF005", "HF205", "HF208", "HF209"), ("lifetime", "floor")),
-    "HF006": ("lifetime",),
-    **dict.fromkeys(("HF007", "HF008", "HF009", "HF012", "HF014", "HF015"), ("data",)),
-    **dict.fromkeys(("HF010", "HF011"), ("name", "lifetime", "data")),
-    "HF102": ("key",),
-    **dict.fromkeys(("HF103", "HF104", "HF105", "HF106"), ("indexes",)),
-    "HF108": ("stream",),
 }
 UNSEEN = "-"  # no API shows it
 SAME_ACCOUNT = "with the same account options (--local, --profile …)"  # a printed command knows none of them
@@ -63,6 +57,17 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StackRow:
+    """One deployed stack, and which contract it runs."""
+
+    stack: str
+    environment: str
+    region: str
+    account: str
+    running: Running
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
     """Every verdict, and the three columns of every declared table, as they were at one moment."""
 
@@ -70,6 +75,8 @@ class Audit:
     rows: list[Row]
     at: datetime
     read: tuple[tuple[str, str], ...] = ()  # accounts and regions
+    history: History | Unknown = UNREAD  # of the contracts that were compared with
+    stacks: tuple[StackRow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,10 +106,6 @@ class _Seen:
         return f"in {self.way.elsewhere[self.name]}" if self.name in self.way.elsewhere else "in no stack"
 
     @property
-    def updated(self) -> datetime | None:
-        return (self.stack.updated or self.stack.created) if isinstance(self.stack, StackLive) else None
-
-    @property
     def where(self) -> str:
         return self.live.arn if isinstance(self.live, TableSeen) else f"{self.placed.region}/{self.name}"
 
@@ -115,9 +118,10 @@ def audit(
     now: datetime,
     declared: Mapping[str, Declaration] | None = None,
     mentions: Sequence[Mention] = (),
+    history: History | Unknown = UNREAD,
 ) -> Audit:
     """Every verdict about ``environments`` in ``accounts``; ``mentions`` are lines of code that name tables."""
-    stacks, declared = tuple(stacks), declared or {}
+    stacks, declared, ages = tuple(stacks), declared or {}, Ages(now=now, history=history)
     accounts = [_settled(a) for a in accounts]
     regions = {a.region for a in accounts}
     every = [p for p in placements(stacks) if p.region in regions]
@@ -128,7 +132,7 @@ def audit(
     findings: list[Finding] = []
     for home, there in _homes(asked, accounts):
         corrected = [_corrected(p, home) for p in there]
-        found, declared_here = _home(corrected, home, accounts, stacks, now, declared)
+        found, declared_here = _home(corrected, home, accounts, stacks, ages)
         places, findings, seen = [*places, *corrected], [*findings, *found], [*seen, *declared_here]
     findings += audit_stores.strangers(every, accounts)
     findings += _unlooked(stacks, wanted, regions)
@@ -143,7 +147,18 @@ def audit(
         rows=[_row(s) for s in seen],
         at=now,
         read=tuple(dict.fromkeys((a.id, a.region) for a in accounts)),
+        history=history,
+        stacks=() if isinstance(history, Unknown) else tuple(_running(asked, accounts, ages)),
     )
+
+
+def _running(places: Sequence[Placed], accounts: Sequence[Account], ages: Ages) -> Iterator[StackRow]:
+    """Every stack that an account has, and which contract it runs there."""
+    for p in places:
+        for a in accounts:
+            if a.region == p.region and isinstance(found := stack_of(p.region, p.name, [a]), StackLive):
+                runs = ages.running(p.id, found)
+                yield StackRow(stack=p.name, environment=p.env.label, region=p.region, account=a.id, running=runs)
 
 
 def _homes(places: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[tuple[list[Account], list[Placed]]]:
@@ -186,14 +201,16 @@ def _home(
     accounts: Sequence[Account],
     everywhere: Sequence[Account],
     stacks: Sequence[Stack],
-    now: datetime,
-    declared: Mapping[str, Declaration],
+    ages: Ages,
 ) -> tuple[list[Finding], list[_Seen]]:
     """What one account shows of the stacks that it has."""
     deployed = _deployed(places, accounts)
     judged: dict[tuple[str | None, str | None], dict[str, Verdict]] = {}
+    tables = {o.where for _, t in _templates(accounts) for o in observe(t)}
+    stores = {p.fill(store.name) for p in places for store in p.stores}
     for f in deployed:
-        judged.setdefault((f.environment, f.table), {})[f.rule.id] = Verdict(f.outcome, f.detail)
+        if _of_table(f, tables, stores):
+            judged.setdefault((f.environment, f.table), {})[f.rule.id] = Verdict(f.outcome, f.detail)
     others = [a for a in everywhere if a.id not in {h.id for h in accounts}]
     # A table that strayed into an account does not mean that all of its stack should be there.
     strays = {
@@ -208,16 +225,16 @@ def _home(
         if p.name not in strays or any(_holds(a, p, t) for a in accounts)
     ]
     by_name = {(s.placed.env, s.name): s for s in seen}
-    findings = [f for s in seen for f in _table(s, by_name, now, declared)]
+    findings = [f for s in seen for f in _table(s, by_name, ages)]
     findings += [f for p in places for f in _assumptions(p, stacks, accounts)]
-    where: dict[tuple[str, str | None], set[str]] = {(p.name, p.env.label): {p.region} for p in places}
+    where: dict[tuple[str, str | None], Placed] = {(p.name, p.env.label): p for p in places}
     rest = [
-        _dated(_kept_elsewhere(f, ways), accounts, where, now)
+        _dated(_kept_elsewhere(f, ways), accounts, where, ages)
         for f in deployed
-        if f.stack not in strays and (f.table is None or f.rule.id not in SAID_ELSEWHERE)
+        if f.stack not in strays and not (f.rule.id in SAID_ELSEWHERE and _of_table(f, tables, stores))
     ]
     whole = [p for p in places if p.name not in strays]
-    findings += audit_stores.judged(whole, rest, accounts, audit_stores.Moment(now=now, declared=declared))
+    findings += audit_stores.judged(whole, rest, accounts, ages)
     findings += audit_stores.around(places, accounts)
     findings += [_stack(p, accounts, ways[p.id]) for p in places]
     return findings, seen
@@ -263,7 +280,16 @@ def _unlooked(stacks: Sequence[Stack], wanted: Sequence[Environment], regions: s
 
 
 # Findings of the template side that are said of the live table, or that an account shows better.
-SAID_ELSEWHERE = frozenset({*(r.id for r in TABLE_RULES), "HF201", "HF202", "HF207"})
+SAID_ELSEWHERE = frozenset({*(r.id for r in TABLE_RULES), "HF201", "HF202"})
+
+
+def _of_table(found: Finding, tables: Collection[str], stores: Collection[str]) -> bool:
+    """Whether a finding is about a table itself, and not about a store or about what stands beside the table."""
+    return (
+        found.table is not None
+        and found.table not in stores
+        and (found.where in tables or found.rule.id == estate.ABSENT.id)
+    )
 
 
 def _corrected(placed: Placed, accounts: Sequence[Account]) -> Placed:
@@ -330,18 +356,20 @@ def _stack(placed: Placed, accounts: Sequence[Account], way: advice.Way) -> Find
 
 
 def _dated(
-    found: Finding, accounts: Sequence[Account], regions: Mapping[tuple[str, str | None], set[str]], now: datetime
+    found: Finding, accounts: Sequence[Account], places: Mapping[tuple[str, str | None], Placed], ages: Ages
 ) -> Finding:
     """What the template of a stack lacks, with the time since the stack could have got it."""
-    there = regions.get((found.stack, found.environment), {a.region for a in accounts})
+    placed = places.get((found.stack, found.environment))
+    there = {placed.region} if placed else {a.region for a in accounts}
     stacks = (stack_of(region, found.stack, accounts) for region in there)
     stack = next((s for s in stacks if isinstance(s, StackLive)), None)
     if found.outcome is not Outcome.FAIL or stack is None:
         return found
-    updated = stack.updated or stack.created
     says = "intended, not in the deployed stack"
-    gap = Gap(intent="as declared", deployed="off", live=UNSEEN, says=says, now=now, updated=updated)
-    return replace(found, gap=gap)
+    contract = placed.id if placed else found.stack
+    return replace(
+        found, gap=ages.gap(found.rule, contract, found.table, stack, says=says, deployed="off", live=UNSEEN)
+    )
 
 
 def _kept_elsewhere(found: Finding, ways: Mapping[str, advice.Way]) -> Finding:
@@ -379,7 +407,8 @@ def _see(
         verdict = stack.seen
     else:
         verdict = judged
-        if (absent := verdict.get("HF201")) is not None:
+        absent = verdict.get("HF201")
+        if absent is not None and absent.outcome is not Outcome.PASS:
             verdict = Unknown(absent.detail) if absent.outcome is Outcome.UNKNOWN else None
     return _Seen(placed, table, account, found, stack, verdict, way)
 
@@ -387,15 +416,10 @@ def _see(
 # One table
 
 
-def _table(
-    s: _Seen,
-    by_name: Mapping[tuple[Environment, str], _Seen],
-    now: datetime,
-    declared: Mapping[str, Declaration],
-) -> Iterator[Finding]:
+def _table(s: _Seen, by_name: Mapping[tuple[Environment, str], _Seen], ages: Ages) -> Iterator[Finding]:
     yield _advised(_finding(s, live.ABSENT, _absent(s)), _restore(s))
     for rule in TABLE_RULES:
-        yield _merged(s, rule, now, declared)
+        yield _merged(s, rule, ages)
     if not isinstance(s.live, TableSeen):
         return
     level = s.way.advised(f"{s.way.command} brings the template up to what the code says and the table already is")
@@ -406,7 +430,7 @@ def _table(
     yield _finding(s, live.RETIRING, live.retiring(s.placed, s.table, s.live))
     new = by_name.get((s.placed.env, s.placed.fill(s.table.state.replaced_by or "")))
     yield _finding(s, live.SUPERSEDED, live.superseded(s.placed, s.table, s.live, new.live if new else None))
-    age = None if isinstance(s.live.created, Unknown) else days(s.live.created, now)
+    age = None if isinstance(s.live.created, Unknown) else days(s.live.created, ages.now)
     if isinstance(s.live.indexes, Unknown):
         yield _finding(s, live.INDEX, unknown(f"indexes cannot be read: {s.live.indexes.reason}"))
         return
@@ -450,7 +474,7 @@ def _usable(status: str | Unknown) -> Verdict:
             return PASS
 
 
-def _merged(s: _Seen, rule: Rule, now: datetime, declared: Mapping[str, Declaration]) -> Finding:
+def _merged(s: _Seen, rule: Rule, ages: Ages) -> Finding:
     """One rule, one table, one finding: the live table decides, the deployed template says how it came about."""
     then, there = s.columns[rule.id]
     verdict, says = _merge(s, rule, then, there)
@@ -458,15 +482,16 @@ def _merged(s: _Seen, rule: Rule, now: datetime, declared: Mapping[str, Declarat
     found = _finding(s, rule, verdict, source=source)
     if verdict.outcome is not Outcome.FAIL or not says:
         return found
-    at = declared.get(s.table.name)
-    gap = Gap(
-        intent="on" if rule.id in COLUMNS.values() else "as declared",
+    gap = ages.gap(
+        rule,
+        s.placed.id,
+        s.name,
+        s.stack,
+        says=says,
         deployed=_word(then),
         live=_word(there),
-        says=says,
-        now=now,
-        commit=at.set_by(*FACTS.get(rule.id, ("name",))) if at else None,
-        updated=s.updated,
+        intent="on" if rule.id in COLUMNS.values() else "as declared",
+        by_hand=says == NOT_APPLIED,
     )
     return replace(found, gap=gap, fix=_remediation(s, rule, found.fix, says))
 
@@ -492,6 +517,8 @@ def _call(s: _Seen, rule: Rule, fix: str) -> str:
             return "enable its key, and cancel the key's deletion if that is scheduled"
         case "HF007" if s.deployed is None:
             return "its key comes with its stack"
+        case "HF010" if not _untagged(s):
+            return ""
         case "HF007" | "HF010":  # their calls need an ARN, a key or values, which `fix` fills in
             shows = "names whom the new key would cut off" if rule.id == "HF007" else "shows the call"
             return f"`holdfast fix --env {s.placed.env.label} --only {rule.id}` {SAME_ACCOUNT} {shows}"
@@ -500,13 +527,19 @@ def _call(s: _Seen, rule: Rule, fix: str) -> str:
             call = f"aws dynamodb update-time-to-live --table-name {s.name} --time-to-live-specification {wanted}"
             return f"{call} --region {s.placed.region}"
         case _:
-            return fix.partition("On the live table: ")[2]
+            return fix.partition(engine.LIVE)[2]
+
+
+def _untagged(s: _Seen) -> bool:
+    """Whether tags are missing; one that says something else is not overwritten."""
+    seen = s.live.observed.tags if isinstance(s.live, TableSeen) else {}
+    return not isinstance(seen, Unknown) and any(t not in seen for t in REQUIRED_TAGS)
 
 
 def _restore(s: _Seen) -> str:
     """How a declared table that is not live, or that nobody can read, comes back or comes about."""
     if isinstance(s.live, TableSeen) or isinstance(s.deployed, Unknown):
-        return live.ABSENT.fix.format(table=s.name)
+        return live.ABSENT.remediation.format(table=s.name)
     if s.deployed is not None:
         return live.RESTORE.format(table=s.name)
     return _made(s.way, s.name)
@@ -544,8 +577,8 @@ def _columns(s: _Seen, rule: Rule) -> tuple[Verdict | str, Verdict | str]:
         case Unknown(reason=reason):
             return then, unknown(reason)
         case table:
-            subject = Subject(s.placed, s.table, s.placed.required(s.table), table.observed)
-            return then, checked(rule, subject)
+            subject = TableSubject(s.placed, s.table, s.placed.required(s.table), table.observed)
+            return then, engine.verdict(rule, subject)
 
 
 def _merge(s: _Seen, rule: Rule, then: Verdict | str, there: Verdict | str) -> tuple[Verdict, str]:
@@ -560,7 +593,7 @@ def _merge(s: _Seen, rule: Rule, then: Verdict | str, there: Verdict | str) -> t
         return fail(
             f"it is {then}, so the template of {s.placed.name} does not keep it: {_stackless(s)}"
         ), f"intended, {then}"
-    if there.outcome is not Outcome.FAIL or (rule.id in ("HF208", "HF209") and _unwatched(s)):
+    if there.outcome is not Outcome.FAIL or (rule is alarms.THRESHOLDS and _unwatched(s)):
         return (there if there.outcome is not Outcome.FAIL else EXEMPT), ""
     if isinstance(then, str):
         return there, f"intended, {then}"
@@ -575,8 +608,10 @@ def _merge(s: _Seen, rule: Rule, then: Verdict | str, there: Verdict | str) -> t
 
 def _unwatched(s: _Seen) -> bool:
     """Whether alarms are missing: that is one finding, and how the missing ones are set up is none."""
-    _, there = s.columns["HF205"]
-    return isinstance(there, Verdict) and there.outcome is Outcome.FAIL
+    if not isinstance(s.live, TableSeen):
+        return False
+    subject = TableSubject(s.placed, s.table, s.placed.required(s.table), s.live.observed)
+    return alarms.missing(subject).outcome is Outcome.FAIL
 
 
 def _keeps(s: _Seen, rule: Rule) -> bool:
@@ -625,9 +660,10 @@ def _word(verdict: Verdict | str) -> str:
 
 def _row(s: _Seen) -> Row:
     required = s.placed.required(s.table)
+    waits = s.stack is None and s.live is None and s.placed.env in s.placed.stack.undeployed  # nothing is asked yet
     cells = {}
     for guard, rule in COLUMNS.items():
-        asked = guard in required
+        asked = guard in required and not waits
         columns = ("on", *map(_word, s.columns[rule])) if asked else ("-", "-", "-")
         cells[guard] = (columns[0], columns[1], columns[2])
     state = [s.table.state.usage.value]
@@ -715,7 +751,7 @@ def _stranger(
         environment=None,
         source=source,
         where=where,
-        fix=rule.fix.format(table=table, stack=stack, region=region),
+        fix=rule.remediation.format(table=table, stack=stack, region=region),
     )
 
 
@@ -804,7 +840,7 @@ def _mention(mention: Mention, env: Environment | None, names: _Names, account: 
         environment=env.label if env else placed.env.label if placed else None,
         source=Source.LIVE if account else Source.DECLARATION,
         where=f"{account.id}/{account.region}/{mention.where}" if account else mention.where,
-        fix=rule.fix.format(table=mention.table) if verdict.outcome in (Outcome.FAIL, Outcome.UNKNOWN) else "",
+        fix=rule.remediation.format(table=mention.table) if verdict.outcome in (Outcome.FAIL, Outcome.UNKNOWN) else "",
     )
 
 

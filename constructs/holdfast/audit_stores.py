@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from functools import partial
 
 from holdfast.account import Account, Aspect, StackLive, StoreSeen, stack_of
-from holdfast.age import Declaration
+from holdfast.ages import Ages
 from holdfast.catalog import Placed
 from holdfast.gap import Gap
 from holdfast.intrinsics import Unknown
 from holdfast.observed import ObservedKey, Source
-from holdfast.rules import BY_ID, finding, live, protection, stores
-from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Verdict, fail, guarded, unknown
-from holdfast.rules.store_network import no_ranges
+from holdfast.rules import BY_ID, STORE_RULES, engine, estate, finding, live, stores
+from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Verdict, fail, unknown
 from holdfast.rules.store_subject import CLUSTER, DOCUMENTS, INSTANCE, StoreSubject
+from holdfast.rules.subjects import KeySubject, Resource
 from holdfast.stores import Bucket, Registry, Store
 
 # The rules that an API can answer, and what has to be readable for it beside the store itself.
 JUDGED: Mapping[str, frozenset[Aspect]] = {
-    "HF510": frozenset(),
-    "HF512": frozenset({Aspect.VERSIONS, Aspect.LIFECYCLE}),
+    "HF001": frozenset(),
+    "HF004": frozenset({Aspect.VERSIONS, Aspect.LIFECYCLE}),
+    "HF006": frozenset({Aspect.LIFECYCLE}),
+    "HF007": frozenset({Aspect.OWN, Aspect.ENCRYPTION}),
+    "HF010": frozenset({Aspect.TAGS}),
+    "HF205": frozenset({Aspect.OWN, Aspect.ALARMS}),
     "HF513": frozenset({Aspect.OWN, Aspect.BACKUPS}),
-    "HF514": frozenset({Aspect.OWN, Aspect.ENCRYPTION}),
     "HF515": frozenset({Aspect.OWN, Aspect.PARAMETERS, Aspect.POLICY}),
     "HF516": frozenset({Aspect.PUBLIC}),
     "HF517": frozenset(),
@@ -33,21 +34,17 @@ JUDGED: Mapping[str, frozenset[Aspect]] = {
     "HF520": frozenset({Aspect.OWN, Aspect.GROUPS}),
     "HF521": frozenset(),
     "HF522": frozenset({Aspect.OWN}),
-    "HF523": frozenset({Aspect.TAGS}),
-    "HF524": frozenset({Aspect.OWN, Aspect.ALARMS}),
     "HF527": frozenset({Aspect.PARAMETERS, Aspect.NODES}),
     "HF530": frozenset({Aspect.USERS}),
     "HF531": frozenset({Aspect.PARAMETERS}),
     "HF532": frozenset({Aspect.TOPICS}),
-    "HF533": frozenset({Aspect.LIFECYCLE}),
     "HF534": frozenset({Aspect.LOCK}),
 }
 # The others, and why the deployed template alone speaks for them.
 ONLY_DEPLOYED: Mapping[str, str] = {
-    "HF511": "no API shows DeletionPolicy and UpdateReplacePolicy",
+    "HF002": "no API shows DeletionPolicy and UpdateReplacePolicy",
     "HF525": "a deploy applies the schema; what became of it, `holdfast db check` says",
     "HF526": "a pool is no store: what goes past it is refused by security groups, which are judged",
-    "HF528": "subnets are not read: a store that moves to others is made anew, or by hand in several steps",
     "HF529": "log groups are not read: whether logs are written at all is judged live",
     "HF535": "services register themselves while they run",
 }
@@ -55,6 +52,7 @@ ONLY_DEPLOYED: Mapping[str, str] = {
 NOT_APPLIED = "intended and deployed, not live: it was changed after the deploy, or imported and never applied"
 LIVE = "live as intended, but not in the deployed template: the next deploy or rollback works from that"
 NEVER_DEPLOYED = "intended, never deployed"
+OF_KEY = tuple(BY_ID[rule] for rule in ("HF007", "HF008", "HF009", "HF014"))
 PROTECT = {
     INSTANCE: "rds modify-db-instance --db-instance-identifier",
     CLUSTER: "rds modify-db-cluster --db-cluster-identifier",
@@ -65,30 +63,22 @@ LOST = frozenset({"deleting", "failed", "incompatible-restore", "restore-error"}
 WORDS = {Outcome.PASS: "on", Outcome.FAIL: "off", Outcome.UNKNOWN: "unknown", Outcome.EXEMPT: "-"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
-    """When the audit looked, and since when the code has said what it says."""
-
-    now: datetime
-    declared: Mapping[str, Declaration]
-
-
 def judged(
-    places: Sequence[Placed], deployed: Sequence[Finding], accounts: Sequence[Account], moment: Moment
+    places: Sequence[Placed], deployed: Sequence[Finding], accounts: Sequence[Account], ages: Ages
 ) -> Iterator[Finding]:
     """``deployed`` with what the live stores say: one finding for each rule and store, and the live store decides."""
     then: dict[tuple[str | None, str | None, str], dict[str, Finding]] = {}
     known = {(p.env.label, p.fill(s.name), p.name) for p in places for s in p.stores}
     for found in deployed:
         about = (found.environment, found.table, found.stack)
-        if about in known:
+        if about in known and found.rule.id not in then.get(about, {}):  # the store itself comes first
             then.setdefault(about, {})[found.rule.id] = found
         else:
             yield found
     for placed in places:
         for store in placed.stores:
             template = then.get((placed.env.label, placed.fill(store.name), placed.name), {})
-            yield from _store(_Seen(placed, store, template, *_find(placed, store, accounts), accounts, moment))
+            yield from _store(_Seen(placed, store, template, *_find(placed, store, accounts), accounts, ages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +91,7 @@ class _Seen:
     live: StoreSeen | Unknown | None  # None: not there
     asked: bool  # whether anybody looked
     accounts: Sequence[Account]
-    moment: Moment
+    ages: Ages
 
     @property
     def stack(self) -> StackLive | Unknown | None:
@@ -115,13 +105,13 @@ class _Seen:
 
 def _store(s: _Seen) -> Iterator[Finding]:
     yield _present(s)
-    rest = {rule: found for rule, found in s.then.items() if rule != stores.ABSENT.id}
+    rest = {rule: found for rule, found in s.then.items() if rule != estate.ABSENT.id}
     if isinstance(s.live, Unknown):
         yield from (_unread(found, s.live) for found in rest.values())
     elif not s.asked:
         yield from rest.values()
     elif s.live is not None:  # where it is not there, that is one finding and not twenty
-        for rule in stores.STORE_RULES:
+        for rule in STORE_RULES:
             if rule.id in JUDGED:
                 yield _merge(s, rule, rest.pop(rule.id, None), judge(rule, s.placed, s.store, s.live))
         yield from rest.values()
@@ -136,14 +126,14 @@ def _unread(then: Finding, why: Unknown) -> Finding:
 
 def _present(s: _Seen) -> Finding:
     """Whether the store is there, in the template and in the account."""
-    stack, absent = s.stack, s.then.get(stores.ABSENT.id)
+    stack, absent = s.stack, s.then.get(estate.ABSENT.id)
     template = stack.seen if isinstance(stack, StackLive) else stack
     source, verdict = Source.DEPLOYED, PASS
     if stack is None and s.placed.env in s.placed.stack.undeployed and not isinstance(s.live, StoreSeen):
         verdict = EXEMPT
     elif isinstance(template, Unknown):
         verdict = unknown(f"what is deployed cannot be read: {template.reason}")
-    elif absent is not None:
+    elif absent is not None and absent.outcome is not Outcome.PASS:
         also = "it is live, and " if isinstance(s.live, StoreSeen) else ""
         verdict = Verdict(absent.outcome, f"{also}{absent.detail}")
     elif s.asked:
@@ -154,7 +144,7 @@ def _present(s: _Seen) -> Finding:
             verdict = fail(f"intended and deployed in {s.placed.name}, but not live: somebody deleted it")
         else:
             verdict = _usable(s.live.status)
-    return finding(stores.ABSENT, verdict, s.placed, s.store, s.where, source)
+    return finding(estate.ABSENT, verdict, s.placed, s.store, s.where, source)
 
 
 def _usable(status: str) -> Verdict:
@@ -168,9 +158,9 @@ def _merge(s: _Seen, rule: Rule, then: Finding | None, there: Verdict) -> Findin
     """The worse of the two; where both are well, what is live."""
     if there.outcome is Outcome.FAIL:
         found = finding(rule, there, s.placed, s.store, s.where, Source.LIVE)
-        return replace(found, gap=_gap(s, then, there, _how(then)), fix=_call(s, rule) or found.fix)
+        return replace(found, gap=_gap(s, rule, then, there, _how(then)), fix=_call(s, rule) or found.fix)
     if then is not None and then.outcome is Outcome.FAIL:
-        return replace(then, gap=_gap(s, then, there, LIVE))
+        return replace(then, gap=_gap(s, rule, then, there, LIVE))
     if then is not None and then.outcome is Outcome.UNKNOWN and there.outcome is not Outcome.UNKNOWN:
         return then
     return finding(rule, there, s.placed, s.store, s.where, Source.LIVE)
@@ -178,7 +168,7 @@ def _merge(s: _Seen, rule: Rule, then: Finding | None, there: Verdict) -> Findin
 
 def _call(s: _Seen, rule: Rule) -> str:
     """The call that turns on what is off on a live store, where one is enough."""
-    if rule.id != "HF510" or not isinstance(s.live, StoreSeen):
+    if rule.id != "HF001" or not isinstance(s.live, StoreSeen):
         return ""
     kind = s.live.stack.template["Resources"][s.live.logical_id]["Type"]
     return f"aws {PROTECT[kind]} {_name(s.live.arn)} --deletion-protection --region {s.placed.region}"
@@ -199,8 +189,8 @@ def _how(then: Finding | None) -> str:
 
 def judge(rule: Rule, placed: Placed, store: Store, seen: StoreSeen) -> Verdict:
     """What a rule says of a live store; unknown where something that it needs could not be read."""
-    assert rule.check
-    verdict = guarded(rule.check, StoreSubject(placed, store, placed.required(store), seen.stack, seen.logical_id))
+    subject = StoreSubject(placed, store, placed.required(store), seen.stack, seen.logical_id)
+    verdict = engine.verdict(rule, subject)
     hole = next((seen.unread[a] for a in Aspect if a in JUDGED[rule.id] and a in seen.unread), None)
     return verdict if hole is None or verdict.outcome is Outcome.EXEMPT else unknown(hole.reason)
 
@@ -213,18 +203,14 @@ def around(places: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Fi
                 continue
             key = account.stores.keys.get(placed.id)
             if isinstance(key, ObservedKey):
-                for rule, check in (
-                    ("HF007", protection.usable),
-                    ("HF008", protection.rotation),
-                    ("HF009", protection.open_policy),
-                    ("HF014", partial(protection.declared_key, placed=placed, account=account.id)),
-                ):
-                    yield finding(BY_ID[rule], guarded(check, key), placed, None, key.where, Source.LIVE)
+                subject = KeySubject(placed, key, account.id)
+                for rule in OF_KEY:
+                    yield engine.of(rule, engine.verdict(rule, subject), subject, Source.LIVE)
             groups = account.stores.groups.get(placed.id)
             if groups is not None and not isinstance(groups, Unknown):
                 for logical_id in groups.template["Resources"]:
-                    verdict = guarded(no_ranges, groups, logical_id)
-                    yield finding(stores.RANGES, verdict, placed, None, groups.at(logical_id), Source.LIVE)
+                    group = Resource(placed, groups, logical_id)
+                    yield engine.of(stores.RANGES, engine.verdict(stores.RANGES, group), group, Source.LIVE)
 
 
 def strangers(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Finding]:
@@ -247,7 +233,7 @@ def strangers(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[
                 environment=None,
                 source=Source.LIVE,
                 where=arn,
-                fix=live.STRANGER.fix.format(table=name),
+                fix=live.STRANGER.remediation.format(table=name),
             )
 
 
@@ -274,14 +260,14 @@ def _find(placed: Placed, store: Store, accounts: Sequence[Account]) -> tuple[St
     return unread, asked
 
 
-def _gap(s: _Seen, then: Finding | None, there: Verdict, says: str) -> Gap:
-    at, stack = s.moment.declared.get(s.store.name), s.stack
-    return Gap(
-        intent="as declared",
+def _gap(s: _Seen, rule: Rule, then: Finding | None, there: Verdict, says: str) -> Gap:
+    return s.ages.gap(
+        rule,
+        s.placed.id,
+        s.placed.fill(s.store.name),
+        s.stack,
+        says=says,
         deployed=WORDS[then.outcome] if then else "in no stack",
         live=WORDS[there.outcome],
-        says=says,
-        now=s.moment.now,
-        commit=at.set_by(*at.commits) if at else None,
-        updated=(stack.updated or stack.created) if isinstance(stack, StackLive) else None,
+        by_hand=says == NOT_APPLIED,
     )

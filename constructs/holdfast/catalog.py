@@ -40,12 +40,12 @@ class Placed:
     def region(self) -> str:
         return self.stack.region or self.env.region
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The CloudFormation stack name, as documented."""
         return self.fill(self.stack.id)
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Unique among all environments, because one stack name may exist in two of them."""
         return self.name if "{" in self.stack.id else f"{self.name}-{self.env.label}"

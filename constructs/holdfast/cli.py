@@ -16,13 +16,16 @@ from holdfast.model import DeclarationError
 if TYPE_CHECKING:
     from holdfast.account import Account, Mention
     from holdfast.audit import Audit
+    from holdfast.contract.history import History
     from holdfast.finder import Estate
+    from holdfast.intrinsics import Unknown
     from holdfast.live.options import Options
     from holdfast.model import Environment, Stack
     from holdfast.rules.base import Finding, Severity
 
 EPILOG = (
-    "exit status: 0 nothing wrong; 1 a rule failed or a plan is destructive; "
+    "exit status: 0 nothing wrong; 1 a rule failed, something differs from the contract, "
+    "a change weakens without an approval, or a plan is destructive; "
     "2 bad usage or input; 3 could not see enough to say"
 )
 
@@ -103,19 +106,27 @@ def _parser() -> argparse.ArgumentParser:
     register.add_argument("--format", choices=("text", "json"), default="text")
     register.set_defaults(run=_list)
 
-    check = commands.add_parser("check", help="judge synthesized templates by the rules", epilog=EPILOG)
+    check = commands.add_parser(
+        "check", help="compare what was synthesized with the contract, and judge it by the rules", epilog=EPILOG
+    )
     check.add_argument("outdir", nargs="?", type=Path, default=Path("cdk.out"), metavar="CDK_OUT")
-    check.add_argument("--env", help="prod, test or all: what has to be there (default: whatever was synthesized)")
+    check.add_argument("--env", help="prod, test or all: only this is judged, and has to be there")
     _report_options(check)
     check.set_defaults(run=_check)
 
     diff = commands.add_parser("diff", help="what a change weakens, removes, replaces or adds", epilog=EPILOG)
     diff.add_argument("--against", metavar="REV", help="a commit (default: where this left the default branch)")
-    diff.add_argument("--format", choices=("text", "markdown", "json"), default="text")
+    diff.add_argument("--format", choices=("text", "markdown", "json", "sarif"), default="text")
+    diff.add_argument("--output", type=Path, metavar="FILE", help="write it there instead of to the screen")
+    diff.add_argument("--estate", metavar="MODULE:NAME", help="where SARIF finds the declarations (optional)")
     diff.set_defaults(run=_diff)
 
     accept = commands.add_parser("accept", help="write what was synthesized as the contract", epilog=EPILOG)
     accept.add_argument("outdir", nargs="?", type=Path, default=Path("cdk.out"), metavar="CDK_OUT")
+    accept.add_argument("--against", metavar="REV", help="as `diff` has it: what the difference is shown against")
+    accept.add_argument("--because", metavar="WHY", help="why what is weakened, removed or replaced may be")
+    accept.add_argument("--by", metavar="WHO", help="who approves it")
+    accept.add_argument("--until", metavar="DAY", help="the last day on which it may merge, such as 2026-12-31")
     accept.set_defaults(run=_accept)
 
     lint = commands.add_parser("lint", help="judge the declared keys, indexes and access patterns", epilog=EPILOG)
@@ -173,7 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     docs = commands.add_parser("docs", help="write the generated pages", epilog=EPILOG)
     docs.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is out of date")
     docs.set_defaults(run=_docs)
-    _estate_option(register, check, lint, audit, fix, waivers, docs)
+    _estate_option(register, check, accept, lint, audit, fix, waivers, docs)
     return parser
 
 
@@ -275,75 +286,113 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from holdfast.assembly import environments_in, read
-    from holdfast.catalog import environments_named
-    from holdfast.days import day
-    from holdfast.rules import check_waivers, expiring, judge
+    from contextlib import suppress
 
-    stacks = _estate(args).stacks
+    from holdfast import check_command
+    from holdfast.days import day
+    from holdfast.finder import NoEstateError
+
     wanted = _wanted(args)
-    asked = environments_named(args.env) if args.env else None
-    check_waivers(stacks)
-    seen = read(args.outdir)
-    environments = asked or environments_in(seen, stacks, args.outdir)
-    today = day(args.at)
-    findings = [f for f in judge(stacks, seen, environments, today=today) if f.rule.id in wanted]
-    for table, waiver, left in expiring(stacks, today):
-        print(
-            f"warning: the waiver of {waiver.rule} on {table.name} ends in {left} days ({waiver.owner})",
-            file=sys.stderr,
-        )
-    return _report(args, findings, command="check", env=",".join(e.label for e in environments))
+    estate = None
+    with suppress(NoEstateError):  # contracts need none
+        estate = _estate(args)
+    found, environments = check_command.run(args.outdir, estate, args.env, day(args.at))
+    findings = [f for f in found if f.rule.id in wanted]
+    return _report(args, findings, command="check", env=environments, estate=estate, outdir=args.outdir)
 
 
 def _diff(args: argparse.Namespace) -> int:
-    from holdfast.contract import states, text
+    from holdfast.contract import approvals, document, states, text
     from holdfast.contract.diff import diff
+    from holdfast.days import day
 
-    folder = states.root()
-    base = states.base(folder, args.against)
+    folder, base = states.compared(args.against)
     changes = diff(states.committed(folder, base.commit), states.working(folder))
+    spent = states.approvals_at(folder, base.commit)
+    review = approvals.review(changes, approvals.read(folder), spent, day(args.at))
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and args.output is None
     match args.format:
         case "json":
-            _say(text.as_json(changes, base.says))
+            made = document.as_json(changes, base.says, review)
         case "markdown":
-            _say(text.markdown(changes, base.says))
+            made = text.markdown(changes, base.says, review)
+        case "sarif":
+            made = document.sarif(changes, review, folder, _declared(args, folder))
         case _:
-            _say(text.text(changes, base.says, colour=sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
-    print(text.summary(changes), file=sys.stderr)
-    return text.exit_code(changes)
+            made = text.text(changes, base.says, review, colour=colour)
+    _put(args, made)
+    print(f"{text.summary(changes)}{text.left(review)}", file=sys.stderr)
+    return 0 if review.passes else 1
+
+
+def _declared(args: argparse.Namespace, folder: Path) -> dict[str, str]:
+    """Where each store is declared, by its name; nothing where no estate is named."""
+    from holdfast.catalog import placements
+    from holdfast.declarations import declarations
+    from holdfast.errors import InputError
+    from holdfast.finder import find
+
+    try:
+        estate = find(args.estate)
+    except InputError:
+        if args.estate:
+            raise
+        return {}
+    known, above = declarations(estate.source), estate.source.parent.resolve()
+    inside = above.relative_to(folder).as_posix() if above.is_relative_to(folder) else ""
+    return {
+        place.fill(store.name): str(Path(inside) / known[store.name].where)
+        for place in placements(estate.stacks)
+        for store in (*place.tables, *place.stores)
+        if store.name in known
+    }
 
 
 def _accept(args: argparse.Namespace) -> int:
-    from holdfast.contract import accept
+    from contextlib import suppress
 
-    return accept.run(args.outdir, Path.cwd(), _say)
+    from holdfast.contract import accept, states
+    from holdfast.days import day
+    from holdfast.finder import NoEstateError
+
+    ask = input if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() else None
+    answers = accept.Answers(because=args.because, by=args.by, until=args.until, ask=ask)
+    folder = states.nearest() or Path.cwd()
+    estate = None
+    with suppress(NoEstateError):  # contracts need none
+        estate = _estate(args)
+    return accept.run(
+        args.outdir, folder, _say, answers=answers, today=day(args.at), against=args.against, estate=estate
+    )
 
 
 def _lint(args: argparse.Namespace) -> int:
     from holdfast.days import day
     from holdfast.rules.schema import lint
 
-    stacks = _estate(args).stacks
+    estate = _estate(args)
     wanted = _wanted(args)
-    findings = [f for f in lint(stacks, today=day(args.at)) if f.rule.id in wanted]
-    return _report(args, findings, command="lint", env="all")
+    findings = [f for f in lint(estate.stacks, today=day(args.at)) if f.rule.id in wanted]
+    return _report(args, findings, command="lint", env="all", estate=estate)
 
 
 def _audit(args: argparse.Namespace) -> int:
     from holdfast.code import mentions
-    from holdfast.report.text import audit_summary
+    from holdfast.contract.history import read
+    from holdfast.report.text import against, audit_summary
     from holdfast.rules.base import Severity
 
-    estate, wanted, ignored = _estate(args), _wanted(args), _ids(args.ignore)
+    estate, wanted, ignored = _estate(args), _wanted(args), _ignored(_ids(args.ignore))
     hint = "log in to the right one, or name it with --account if nothing is deployed there yet"
     found, accounts, environments = _look(
         args,
         estate,
         lambda names: tuple(mentions(args.code, names)),
         if_empty=None if args.account or args.local else hint,
+        history=read(),
     )
     findings = [f for f in found.findings if f.rule.id in wanted or (_unseen(f) and f.rule.id not in ignored)]
+    print(against(found), file=sys.stderr)
     for account in accounts:
         print(f"read account {account.id} in {account.region}", file=sys.stderr)
     return _report(
@@ -359,15 +408,18 @@ def _audit(args: argparse.Namespace) -> int:
 
 def _fix(args: argparse.Namespace) -> int:
     from holdfast import fix_command
+    from holdfast.ages import UNREAD
     from holdfast.fix import plan
+    from holdfast.rules.former import current
 
-    only = None if args.only is None else set(_ids(args.only))
+    asked = _ids(args.only)  # it repairs tables: a former rule of other stores names none of them
+    only = None if args.only is None else {i if i.startswith("HF5") else current(i) for i in asked}
     fix_command.check(args, only)
     estate = _estate(args)
     stacks = estate.stacks
     elsewhere = "log in to the right one; before its first deploy there is nothing to fix"
     hint = "deploy there first, with `holdfast local up`" if args.local else elsewhere
-    found, accounts, environments = _look(args, estate, lambda _: (), if_empty=hint)
+    found, accounts, environments = _look(args, estate, lambda _: (), if_empty=hint, history=UNREAD)
     planned = plan(found.findings, stacks, accounts, environments, only=only)
     return fix_command.run(args, only, found, planned, _options(args, environments, stacks), _say)
 
@@ -378,14 +430,16 @@ def _look(
     code: Callable[[set[str]], tuple[Mention, ...]],
     *,
     if_empty: str | None,
+    history: History | Unknown,
 ) -> tuple[Audit, list[Account], tuple[Environment, ...]]:
     """Reads the accounts that were asked for and judges them. Nothing is changed.
 
     ``if_empty`` is what to do about an account in which nothing that is declared exists; None: it is judged, too.
+    ``history`` is that of the contracts, by which gaps are dated.
     """
-    from holdfast.age import declarations
     from holdfast.audit import audit, nothing_declared
     from holdfast.catalog import environments_named, placements
+    from holdfast.declarations import declarations
     from holdfast.errors import InputError
     from holdfast.live.reader import read_all
     from holdfast.live.session import interruptible
@@ -403,7 +457,15 @@ def _look(
         print("\r\033[K", end="", file=sys.stderr)
     if if_empty and (strange := nothing_declared(places, accounts)):
         raise InputError(f"nothing that is declared for {args.env} exists in account {strange[0]}: {if_empty}")
-    found = audit(stacks, accounts, environments, now=args.at, declared=declarations(estate.source), mentions=mentions)
+    found = audit(
+        stacks,
+        accounts,
+        environments,
+        now=args.at,
+        declared=declarations(estate.source),
+        mentions=mentions,
+        history=history,
+    )
     return found, accounts, environments
 
 
@@ -473,9 +535,10 @@ def _waivers(args: argparse.Namespace) -> int:
 def _explain(args: argparse.Namespace) -> int:
     from holdfast.docs import rule_text
     from holdfast.rules import BY_ID
+    from holdfast.rules.former import note
 
-    _known([args.rule.upper()])
-    print(rule_text(BY_ID[args.rule.upper()]))
+    (rule,) = _known([args.rule.upper()])
+    print(f"{told}\n\n{rule_text(BY_ID[rule])}" if (told := note(args.rule.upper())) else rule_text(BY_ID[rule]))
     return 0
 
 
@@ -527,12 +590,23 @@ def _wanted(args: argparse.Namespace) -> set[str]:
     """The ids of the rules that were asked for."""
     from holdfast.errors import InputError
     from holdfast.rules import BY_ID
+    from holdfast.rules.former import note
 
     select, ignore = _ids(args.select), _ids(args.ignore)
     if args.select is not None and not select:
         raise InputError("--select names no rule: give ids, such as HF001,HF004")
-    _known([*select, *ignore])
-    return set(select or BY_ID) - set(ignore)
+    ignored = _ignored(ignore)
+    for told in filter(None, map(note, (*select, *ignore))):
+        print(f"note: {told}", file=sys.stderr)
+    return set(_known(select) or BY_ID) - ignored
+
+
+def _ignored(ids: Sequence[str]) -> set[str]:
+    """The rules that are not to be told; a rule that went to the contract takes no difference from it along."""
+    from holdfast.rules.former import DROPPED
+
+    _known(ids)
+    return set(_known([i for i in ids if i not in DROPPED]))
 
 
 def _ids(text: str | None) -> list[str]:
@@ -544,19 +618,35 @@ def _unseen(finding: Finding) -> bool:
     """What keeps the selected rules from being judged is told with them: a choice of rules makes nobody see more."""
     from holdfast.rules.base import Outcome
 
-    there = finding.rule.id in ("HF501", "HF601")
+    there = finding.rule.id in ("HF201", "HF601")
     return (finding.outcome is Outcome.UNKNOWN and (there or finding.rule.id in ("HF614", "HF616"))) or (
         finding.outcome is Outcome.FAIL and there
     )
 
 
-def _known(ids: Sequence[str]) -> None:
+def _known(ids: Sequence[str]) -> list[str]:
+    """Rules by the ids that they have today."""
     from holdfast.errors import InputError
     from holdfast.rules import BY_ID
+    from holdfast.rules.former import current
 
     for rule in ids:
-        if rule not in BY_ID:
+        if current(rule) not in BY_ID:
             raise InputError(f"unknown rule {rule!r}: known are {', '.join(BY_ID)}")
+    return [current(rule) for rule in ids]
+
+
+def _put(args: argparse.Namespace, text: str) -> None:
+    """To --output, or to the screen."""
+    from holdfast.errors import InputError
+
+    if args.output:
+        try:
+            args.output.write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{args.output} cannot be written ({error.strerror}): give another --output") from None
+    elif text:
+        _say(text)
 
 
 def _report(
@@ -568,21 +658,22 @@ def _report(
     audit: Audit | None = None,
     fail_on: Severity | None = None,
     summary: str | None = None,
+    estate: Estate | None = None,
+    outdir: Path | None = None,
 ) -> int:
-    from holdfast.errors import InputError
     from holdfast.report import exit_code, render
+    from holdfast.report.places import Places, at_declarations, contracts_folder
     from holdfast.report.text import summary as counted
     from holdfast.rules.base import Severity
 
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and args.output is None
-    text = render(args.format, findings, command=command, env=env, everything=args.all, colour=colour, audit=audit)
-    if args.output:
-        try:
-            args.output.write_text(text + "\n", encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"{args.output} cannot be written ({error.strerror}): give another --output") from None
-    elif text:
-        _say(text)
+    if audit is None:
+        findings = at_declarations(findings, estate)
+    place = Places(outdir, contracts_folder(), estate.source if estate else None) if args.format == "sarif" else None
+    text = render(
+        args.format, findings, command=command, env=env, everything=args.all, colour=colour, audit=audit, place=place
+    )
+    _put(args, text)
     print(summary or counted(findings), file=sys.stderr)
     return exit_code(findings, fail_on or Severity.INFO)
 

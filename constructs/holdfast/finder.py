@@ -26,6 +26,10 @@ NONE = (
 )
 
 
+class NoEstateError(InputError):
+    """No estate is named anywhere; a command that needs none goes on without."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estate:
     """The declared stacks, and where they are declared: the folder of a package, or one file."""
@@ -44,7 +48,7 @@ def find(asked: str | None = None) -> Estate:
         for file in (folder / "holdfast.toml", folder / "pyproject.toml"):
             if (named := _setting(file)) is not None:
                 return _load(named, str(file), (folder,))
-    raise InputError(NONE)
+    raise NoEstateError(NONE)
 
 
 def _upwards(start: Path) -> Iterator[Path]:

@@ -17,7 +17,7 @@ from holdfast.rules.base import ORDER, Finding, Outcome
 
 SEE_AUDIT = "`holdfast audit` says what it takes"
 # What a call can repair on a live table.
-FIXABLE = frozenset({"HF001", "HF004", "HF005", "HF006", "HF007", "HF010"})
+FIXABLE = frozenset({"HF001", "HF004", "HF006", "HF007", "HF010"})
 REKEYING = "HF007"
 REPAIRABLE = frozenset({"ACTIVE", "UPDATING"})
 
@@ -99,7 +99,7 @@ def plan(
         step = _step(f, *found, *live, named=only is not None)
         if isinstance(step, Left):
             left.append(step)
-        else:  # recovery that is off and too short a period are one call
+        else:
             changes.setdefault((step.arn, step.operation, ",".join(step.parameters)), step)
     every = list(changes.values())
     return Plan(changes=[c for c in every if not c.key], left=left, keys=[c for c in every if c.key])
@@ -135,7 +135,7 @@ def _step(f: Finding, placed: Placed, table: Table, account: Account, live: Tabl
         case "HF001":
             before = {"DeletionProtectionEnabled": False}
             return change("deletion protection on", "UpdateTable", before, DeletionProtectionEnabled=True)
-        case "HF004" | "HF005":
+        case "HF004":
             wanted = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": RECOVERY_DAYS}
             days = None if isinstance(seen.recovery_days, Unknown) else seen.recovery_days
             before = {"PointInTimeRecoveryEnabled": seen.recovery is True, "RecoveryPeriodInDays": days}
@@ -171,6 +171,10 @@ def _step(f: Finding, placed: Placed, table: Table, account: Account, live: Tabl
         case "HF010":
             assert not isinstance(seen.tags, Unknown)
             missing = {k: v for k, v in (placed.tags | placed.table_tags(table)).items() if k not in seen.tags}
+            if not missing:
+                return leave(
+                    f"{f.detail}: a tag that differs is never overwritten automatically; decide which is right"
+                )
             tags = [{"Key": k, "Value": v} for k, v in missing.items()]
             return change(f"tags {', '.join(missing)}", "TagResource", dict.fromkeys(missing), Tags=tags)
         case _:

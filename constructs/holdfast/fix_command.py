@@ -80,7 +80,8 @@ def _rest(found: Audit, planned: Plan, only: Collection[str] | None) -> int:
     missing = [f for f in found.findings if f.rule.id == "HF601" and f.outcome is Outcome.FAIL]
     for finding in missing:
         _tell(f"not there: {finding.table}: {finding.detail}")
-    unknown = [f for f in found.findings if f.outcome is Outcome.UNKNOWN]
+    tables = {row.table for row in found.rows}  # of other stores it repairs nothing
+    unknown = [f for f in found.findings if f.outcome is Outcome.UNKNOWN and (not f.table or f.table in tables)]
     unread = sorted({f.table or f.where for f in unknown if f.rule.id in {"HF601", "HF614", *(only or FIXABLE)}})
     for name in unread:
         _tell(f"not changed: {name} could not be read whole; see `holdfast audit`")

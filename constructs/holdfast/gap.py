@@ -6,14 +6,30 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from holdfast.days import day, days
+from holdfast.text import counted
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The commit that last changed a line, and when it was made."""
+    """A commit, and when it was made."""
 
     sha: str
     when: datetime
+
+    def __str__(self) -> str:
+        return f"{self.sha[:7]} ({day(self.when)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Since:
+    """The commit since which the contract has a value; ``why`` none is known, or why it may be older than that."""
+
+    commit: Commit | None = None
+    why: str = ""
+
+    @property
+    def at_least(self) -> bool:
+        return self.commit is not None and bool(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +41,13 @@ class Gap:
     live: str
     says: str
     now: datetime
-    commit: Commit | None = None  # that set the intent; none without a repository, or before the first commit
+    since: Since = Since()
     updated: datetime | None = None  # when the stack was last updated, or made
+    rolled_back: bool = False  # that update was: the last one that changed anything is older
+
+    @property
+    def commit(self) -> Commit | None:
+        return self.since.commit
 
     @property
     def days_intended(self) -> int | None:
@@ -38,19 +59,21 @@ class Gap:
 
     @property
     def age(self) -> str:
-        """How old the gap is: since the intent was committed, and since the stack could have carried it out."""
-        intended = (
-            f"{_days(self.days_intended)} since commit {self.commit.sha[:7]} of {day(self.commit.when)}"
-            if self.commit
-            else "unknown since which commit"
-        )
-        updated = (
-            f"{_days(self.days_since_update)} since the stack's last update on {day(self.updated)}"
-            if self.updated
-            else "no stack to date it by"
-        )
-        return f"{intended}, {updated}"
+        """How old the gap is: since the contract asks for it, and since the stack could have carried it out."""
+        return f"{self._intended()}, {self._updated()}"
 
+    def _intended(self) -> str:
+        why = f" ({self.since.why})" if self.since.why else ""
+        if self.commit is None:
+            return f"unknown since which commit{why}"
+        least = "at least " if self.since.at_least else ""
+        age = counted(self.days_intended or 0, "day")
+        return f"{least}{age} since commit {self.commit.sha[:7]} of {day(self.commit.when)}{why}"
 
-def _days(count: int | None) -> str:
-    return f"{count} day{'' if count == 1 else 's'}"
+    def _updated(self) -> str:
+        if self.updated is None:
+            return "no stack to date it by"
+        age = counted(self.days_since_update or 0, "day")
+        if self.rolled_back:
+            return f"at least {age} since the stack's last update (that of {day(self.updated)} was rolled back)"
+        return f"{age} since the stack's last update on {day(self.updated)}"

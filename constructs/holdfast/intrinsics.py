@@ -7,6 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.cfn.conditions import in_order
+from holdfast.cfn.conditions import text as spelled
+
+LEVELS = 60  # of what is resolved, names of resources in names included
+LONGEST = 2_000  # characters of a name: no service takes so many
+GROWTH = 50_000_000  # characters that the functions of one template may write
+SUB = re.compile(r"\$\{([^{}]+)\}")
+
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
@@ -33,25 +41,41 @@ class _Absent:
 ABSENT = _Absent()
 
 
+@dataclass(slots=True)
+class _Seen:
+    """What was found out once, and how much may still be written: whatever a template says, reading it ends."""
+
+    conditions: dict[str, bool | Unknown] | None = None
+    names: dict[str, Any] = field(default_factory=dict)
+    left: int = GROWTH
+
+
 @dataclass(frozen=True, slots=True)
 class Resolver:
     """Values of one template, deployed to one region."""
 
     template: Mapping[str, Any]
     region: str | None
-    depth: int = field(default=0)
+    _seen: _Seen = field(default_factory=_Seen, repr=False, compare=False)
 
     def value(self, raw: Any) -> Any:
         """``raw`` with every function in it resolved; Unknown where one of them cannot be."""
+        return self._value(raw, 0)
+
+    def _value(self, raw: Any, level: int) -> Any:
         if isinstance(raw, dict):  # not Mapping: ten times as fast, and JSON has nothing else
+            if level > LEVELS:
+                return Unknown(f"it nests deeper than {LEVELS} levels")
             if len(raw) == 1:
                 ((name, argument),) = raw.items()
                 if name == "Ref" or name == "Condition" or str(name).startswith("Fn::"):
-                    return self._function(name, argument)
-            found = {k: self.value(v) for k, v in raw.items()}
+                    return self._function(name, argument, level + 1)
+            found = {k: self._value(v, level + 1) for k, v in raw.items()}
             return {k: v for k, v in found.items() if v is not ABSENT}
         if isinstance(raw, list):
-            return [v for v in map(self.value, raw) if v is not ABSENT]
+            if level > LEVELS:
+                return Unknown(f"it nests deeper than {LEVELS} levels")
+            return [made for v in raw if (made := self._value(v, level + 1)) is not ABSENT]
         return raw
 
     def get(self, properties: Any, name: str, default: Any = None) -> Any:
@@ -63,7 +87,7 @@ class Resolver:
         found = self.value(properties[name]) if name in properties else ABSENT
         return default if found is ABSENT else found
 
-    def _function(self, name: str, argument: Any) -> Any:
+    def _function(self, name: str, argument: Any, level: int) -> Any:
         try:
             match name:
                 case "Ref":
@@ -74,15 +98,17 @@ class Resolver:
                         return Unknown("Fn::GetAtt of something that is decided at deploy time")
                     return Reference(*parts)
                 case "Fn::Join":
-                    return self._join(*argument)
+                    separator, parts = argument
+                    return self._joined(separator, parts, level)
                 case "Fn::Sub":
-                    return self._sub(argument)
+                    return self._sub(argument, level)
                 case "Fn::If":
-                    return self._if(*argument)
+                    condition, yes, no = argument
+                    return self._if(condition, yes, no, level)
                 case "Fn::FindInMap":
-                    return self._find(*argument)
+                    return self._find(argument, level)
                 case "Fn::Select":
-                    index, choices = self.value(argument[0]), self.value(argument[1])
+                    index, choices = self._value(argument[0], level), self._value(argument[1], level)
                     return choices[int(index)] if isinstance(choices, list) else Unknown("Fn::Select")
         except (TypeError, ValueError, IndexError, KeyError, AttributeError):
             return Unknown(f"{name} is malformed")
@@ -108,82 +134,113 @@ class Resolver:
 
     def text(self, raw: Any) -> Any:
         """A value that stands inside a text; a Ref to a named resource is that name."""
-        found = self.value(raw)
+        return self._text(raw, 0)
+
+    def _text(self, raw: Any, level: int) -> Any:
+        found = self._value(raw, level)
         if isinstance(found, Reference):
-            return self.named(found)
+            return self._named(found, level)
         return found if isinstance(found, str | int | float | Unknown) else Unknown("not a text")
 
     def named(self, reference: Reference) -> Any:
         """The physical name behind a Ref, where the template fixes it."""
+        return self._named(reference, 0)
+
+    def _named(self, reference: Reference, level: int) -> Any:
         if reference.attribute is not None:
             return Unknown(f"{reference.logical_id}.{reference.attribute} is known after the deploy")
-        resource = self.template["Resources"].get(reference.logical_id, {})
+        names = self._seen.names
+        if reference.logical_id not in names:
+            names[reference.logical_id] = Unknown(f"the name of {reference.logical_id} refers to itself")
+            names[reference.logical_id] = self._name(reference.logical_id, level)
+        return names[reference.logical_id]
+
+    def _name(self, logical_id: str, level: int) -> Any:
+        resources = self.template.get("Resources")
+        resource = resources.get(logical_id) if isinstance(resources, dict) else None
+        properties = resource.get("Properties") if isinstance(resource, dict) else None
+        if not isinstance(resource, dict) or not isinstance(properties, dict):
+            return Unknown(f"{logical_id} is named at deploy time")
         kind = str(resource.get("Type", "")).rpartition("::")[2]
-        properties = resource.get("Properties", {})
         for candidate in (f"{kind}Name", "TableName", "QueueName", "FunctionName", "TopicName", "LogGroupName"):
             if candidate in properties:
-                if self.depth > 20:
-                    return Unknown(f"the name of {reference.logical_id} refers to itself")
-                return Resolver(self.template, self.region, self.depth + 1).text(properties[candidate])
-        return Unknown(f"{reference.logical_id} is named at deploy time")
+                found = self._text(properties[candidate], level + 3)
+                too_long = isinstance(found, str) and len(found) > LONGEST
+                return Unknown(f"the name of {logical_id} is longer than any name") if too_long else found
+        return Unknown(f"{logical_id} is named at deploy time")
 
-    def _join(self, separator: str, parts: Any) -> Any:
-        texts = [self.text(p) for p in parts]
+    def _written(self, texts: list[Any], separator: str = "") -> Any:
+        """Texts behind each other, as long as there is room for them."""
         unknown = next((t for t in texts if isinstance(t, Unknown)), None)
-        return unknown if unknown is not None else separator.join(map(str, texts))
+        if unknown is not None:
+            return unknown
+        parts = list(map(spelled, texts))
+        self._seen.left -= sum(map(len, parts)) + len(separator) * len(parts)
+        return separator.join(parts) if self._seen.left > 0 else Unknown("the functions of the template write too much")
 
-    def _sub(self, argument: Any) -> Any:
-        text, values = (argument, {}) if isinstance(argument, str) else argument
-        missing: list[Unknown] = []
+    def _joined(self, separator: str, parts: list[Any], level: int) -> Any:
+        if len(parts) == 1 and isinstance(found := self._value(parts[0], level), Reference):
+            return found  # nothing but a reference is that reference
+        return self._written([self._text(p, level) for p in parts], separator)
 
-        def fill(found: re.Match[str]) -> str:
-            name = found[1].strip()
-            if name.startswith("!"):
-                return "${" + name[1:] + "}"
-            raw = values[name] if name in values else {"Fn::GetAtt": name} if self._attribute(name) else {"Ref": name}
-            value = self.text(raw)
-            if isinstance(value, Unknown):
-                missing.append(value)
-                return ""
-            return str(value)
-
-        filled = re.sub(r"\$\{([^}]+)\}", fill, text)
-        return missing[0] if missing else filled
+    def _sub(self, argument: Any, level: int) -> Any:
+        text, given = (argument, {}) if isinstance(argument, str) else argument
+        pieces = SUB.split(text)  # a text, a name, a text, a name, …, a text
+        values: dict[str, Any] = {}
+        for hole in pieces[1::2]:
+            if hole not in values:
+                values[hole] = self._hole(hole.strip(), given)
+        if len(pieces) == 3 and not pieces[0] and not pieces[2] and isinstance(values[pieces[1]], dict):
+            return self._joined("", [values[pieces[1]]], level)
+        texts = {hole: raw if isinstance(raw, str) else self._text(raw, level) for hole, raw in values.items()}
+        return self._written([texts[piece] if n % 2 else piece for n, piece in enumerate(pieces)])
 
     @staticmethod
-    def _attribute(name: str) -> bool:
-        return "." in name and not name.startswith("AWS::")
+    def _hole(name: str, given: Any) -> Any:
+        """What stands in a hole of Fn::Sub: a text, or what is to be resolved."""
+        if name.startswith("!"):
+            return "${" + name[1:] + "}"
+        if name in given:
+            return given[name]
+        attribute = "." in name and not name.startswith("AWS::")
+        return {"Fn::GetAtt": name} if attribute else {"Ref": name}
 
-    def _if(self, condition: Any, yes: Any, no: Any) -> Any:
+    def _if(self, condition: Any, yes: Any, no: Any, level: int) -> Any:
         holds = self.condition(condition)
         if isinstance(holds, Unknown):
-            first, second = self.value(yes), self.value(no)
+            first, second = self._value(yes, level), self._value(no, level)
             return first if first is second or first == second else Unknown(f"condition {condition}: {holds.reason}")
-        return self.value(yes if holds else no)
+        return self._value(yes if holds else no, level)
 
     def condition(self, name: Any) -> bool | Unknown:
         """Whether a named condition holds."""
-        declared = self.template.get("Conditions", {}).get(name)
-        if declared is None or self.depth > 20:
+        declared = self.template.get("Conditions")
+        if not isinstance(declared, Mapping) or not isinstance(name, str) or name not in declared:
             return Unknown(f"condition {name} is not declared")
-        return Resolver(self.template, self.region, self.depth + 1)._holds(declared)
+        if self._seen.conditions is None:
+            self._seen.conditions = {}
+            for one in in_order(declared):
+                self._seen.conditions[one] = self._holds(declared[one], 0)
+        return self._seen.conditions.get(name, Unknown(f"condition {name} refers to itself"))
 
-    def _holds(self, raw: Any) -> bool | Unknown:
-        if not isinstance(raw, Mapping) or len(raw) != 1:
+    def _holds(self, raw: Any, level: int) -> bool | Unknown:
+        if not isinstance(raw, Mapping) or len(raw) != 1 or level > LEVELS:
             return Unknown("no condition")
         ((name, argument),) = raw.items()
+        if name == "Condition":
+            return self.condition(argument)
+        if not isinstance(argument, list) or not argument:
+            return Unknown(f"{name} is malformed")
         match name:
-            case "Condition":
-                return self.condition(argument)
-            case "Fn::Equals":
-                left, right = self.value(argument[0]), self.value(argument[1])
+            case "Fn::Equals" if len(argument) == 2:
+                left, right = self._value(argument[0], level), self._value(argument[1], level)
                 undecided: Unknown | None = next((v for v in (left, right) if isinstance(v, Unknown)), None)
                 return bool(left == right) if undecided is None else undecided
             case "Fn::Not":
-                held = self._holds(argument[0])
+                held = self._holds(argument[0], level + 1)
                 return held if isinstance(held, Unknown) else not held
             case "Fn::And" | "Fn::Or":
-                answers = [self._holds(a) for a in argument]
+                answers = [self._holds(a, level + 1) for a in argument]
                 decisive = bool(name == "Fn::Or")
                 if any(a is decisive for a in answers):
                     return decisive
@@ -191,11 +248,12 @@ class Resolver:
                 return open_ones[0] if open_ones else not decisive
         return Unknown(f"{name} is no condition")
 
-    def _find(self, *path: Any) -> Any:
+    def _find(self, path: Any, level: int) -> Any:
+        """What a mapping holds: texts and lists of texts, never a function."""
         found: Any = self.template.get("Mappings", {})
         for part in path[:3]:
-            step = self.value(part)
+            step = self._value(part, level)
             if isinstance(step, Unknown):
                 return step
             found = found[step]
-        return self.value(found)
+        return Unknown("Fn::FindInMap finds what no mapping can hold") if isinstance(found, dict) else found

@@ -363,6 +363,7 @@ class Stack:
     words: Mapping[Environment, str] = field(default_factory=dict, hash=False)  # its own words for environments
     floor: Guard = NONE
     encryption: Encryption = Encryption.AWS_OWNED
+    extras: Mapping[str, str] = field(default_factory=dict, hash=False)  # resource types beside ours, and why
     processors: tuple[Processor, ...] = ()
     access: tuple[Access, ...] = ()
     entities: tuple[Entity, ...] = ()
@@ -382,6 +383,9 @@ class Stack:
                 raise DeclarationError(
                     f"stack {self.id}: {table.name} and another store get the same construct id {table.id}; rename one"
                 )
+        for kind, reason in self.extras.items():
+            if not reason or "::" not in kind:
+                raise DeclarationError(f"stack {self.id}: extras={{{kind!r}: …}} needs a resource type and a reason")
         users: tuple[Processor | Access | Entity | Pattern | Relation, ...]
         users = (*self.processors, *self.access, *self.entities, *self.patterns, *self.relations)
         for user in users:

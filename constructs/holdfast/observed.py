@@ -38,6 +38,14 @@ class ObservedKey:
     deletion_policy: str | Unknown | None
     update_replace_policy: str | Unknown | None = "Retain"
     extras: frozenset[str] = frozenset()
+    unusable: tuple[str | Unknown, ...] = ()  # why nobody can rely on it
+
+
+@dataclass(frozen=True, slots=True)
+class NamedKey:
+    """A key that a template names and does not hold: of another stack, or of another account."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +66,7 @@ class Observed:
     recovery: bool | Unknown
     recovery_days: int | Unknown | None
     ttl: str | Unknown | None
-    encryption: ObservedKey | Encryption | Unknown
+    encryption: ObservedKey | NamedKey | Encryption | Unknown
     tags: Mapping[str, str | Unknown] | Unknown
     stream: str | Unknown | None
     watched: frozenset[tuple[str | None, str]] | Unknown = field(default=frozenset())

@@ -10,8 +10,9 @@ from pathlib import Path
 from holdfast.catalog import Placed, placements
 from holdfast.model import Guard, Stack
 from holdfast.register import assumed_of_store
-from holdfast.rules import stores
+from holdfast.rules import BY_ID, stores
 from holdfast.rules.base import PASS, Rule
+from holdfast.rules.engine import verdict
 from holdfast.rules.store_subject import StoreSubject, find
 from holdfast.template import StackSeen, observe
 from holdfast.text import columns
@@ -26,12 +27,12 @@ COLUMNS = {
 }
 
 RULES_OF: Mapping[Guard, tuple[Rule, ...]] = {
-    Guard.DELETION_PROTECTION: (stores.PROTECTED,),
-    Guard.RETAIN: (stores.RETAINED,),
-    Guard.PITR: (stores.RECOVERABLE,),
-    Guard.CUSTOMER_KEY: (stores.OWN_KEY,),
+    Guard.DELETION_PROTECTION: (BY_ID["HF001"],),
+    Guard.RETAIN: (BY_ID["HF002"],),
+    Guard.PITR: (BY_ID["HF004"],),
+    Guard.CUSTOMER_KEY: (BY_ID["HF007"],),
     Guard.TTL: (stores.EVICTED, stores.TOPICS),
-    Guard.ALARMS: (stores.WATCHED,),
+    Guard.ALARMS: (BY_ID["HF205"],),
 }
 
 
@@ -67,7 +68,7 @@ def _stores(placed: Placed, stack: StackSeen) -> list[StoreSubject]:
 
 def _has(store: StoreSubject, guard: Guard) -> bool:
     """Whether a store has a guard, as the rules see it."""
-    return any(r.check and r.check(store) == PASS for r in RULES_OF[guard])
+    return any(verdict(r, store) == PASS for r in RULES_OF[guard])
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,9 +10,21 @@ from typing import Any
 
 from holdfast.intrinsics import Reference, Resolver, Unknown
 from holdfast.model import Encryption, Index, Key, Kind
-from holdfast.observed import GLOBAL_TABLE, TABLE, Observed, ObservedKey, Source, parse_index, parse_key, parse_kinds
+from holdfast.observed import (
+    GLOBAL_TABLE,
+    TABLE,
+    NamedKey,
+    Observed,
+    ObservedKey,
+    Source,
+    parse_index,
+    parse_key,
+    parse_kinds,
+)
 
 ALARM = "AWS::CloudWatch::Alarm"
+UNREAD = frozenset({"AlarmDescription", "OKActions", "Tags"})  # of an alarm, by any rule
+HIDING = ("Fn::Transform", "Fn::ForEach")  # what stands there is made when it is deployed
 LANGUAGE = "AWS::LanguageExtensions"  # more functions; without a loop it adds and changes no resource
 TOPIC = "AWS::SNS::Topic"
 DECLARABLE_OF_INDEX = frozenset({"IndexName", "KeySchema", "Projection", "ProvisionedThroughput"})
@@ -88,6 +101,12 @@ class StackSeen:
             return Unknown("a macro rewrites the template when it is deployed")
         return None
 
+    @cached_property
+    def may_hide(self) -> bool:
+        """Whether a macro, an include or a loop may stand anywhere; a text is quicker to look through."""
+        text = json.dumps(self.template, default=str)
+        return any(f'"{name}' in text for name in HIDING)
+
     def present(self, resource: Mapping[str, Any]) -> bool | Unknown:
         """Whether a resource is deployed: a condition that does not hold leaves it out."""
         return self.resolver.condition(resource["Condition"]) if "Condition" in resource else True
@@ -95,7 +114,7 @@ class StackSeen:
     @cached_property
     def alarms(self) -> dict[str, Any]:
         """The resolved properties of every alarm, by logical id."""
-        found = {i: self.resolver.value(r.get("Properties", {})) for i, r in self.resources(ALARM)}
+        found = {i: self.resolver.value(_without(r.get("Properties", {}), UNREAD)) for i, r in self.resources(ALARM)}
         for properties in found.values():
             for dimension in _dimensions(properties):
                 dimension["Value"] = _name(self, dimension.get("Value"))
@@ -109,6 +128,26 @@ class StackSeen:
     def alarm_metrics(self) -> list[AlarmMetric]:
         """Every DynamoDB metric that an alarm of the stack reads, whichever way the alarm is written."""
         return list(_alarm_metrics(self))
+
+    @cached_property
+    def _metrics_by_alarm(self) -> dict[str, list[AlarmMetric]]:
+        found: dict[str, list[AlarmMetric]] = {}
+        for metric in self.alarm_metrics:
+            found.setdefault(metric.where, []).append(metric)
+        return found
+
+    @cached_property
+    def metrics_by_table(self) -> dict[str, list[AlarmMetric]]:
+        """The DynamoDB metrics that alarms read, by the table's name where it can be read."""
+        found: dict[str, list[AlarmMetric]] = {}
+        for metric in self.alarm_metrics:
+            if isinstance(metric.table, str):
+                found.setdefault(metric.table, []).append(metric)
+        return found
+
+    def metrics_of(self, logical_id: str) -> list[AlarmMetric]:
+        """The DynamoDB metrics that one alarm reads."""
+        return self._metrics_by_alarm.get(self.at(logical_id), [])
 
     def at(self, logical_id: str) -> str:
         return f"{self.where}#{logical_id}"
@@ -128,19 +167,21 @@ class AlarmMetric:
         return self.dimensions.get("TableName")
 
 
+def table_names(stack: StackSeen) -> Iterator[tuple[str, str | Unknown]]:
+    """(logical id, name) of every table that is or may be there."""
+    for kind in (TABLE, GLOBAL_TABLE):
+        for logical_id, resource in stack.possible(kind):
+            unsure = _unsure(stack, resource)
+            properties = resource.get("Properties", {})
+            yield logical_id, _table_name(stack, properties) if unsure is None else unsure
+
+
 def observe(stack: StackSeen) -> Iterator[Observed]:
     """Every table of a stack; one that is not formed as CloudFormation wants it is unknown in every respect."""
-    for logical_id, resource in stack.template["Resources"].items():
-        if not isinstance(resource, dict):
-            continue  # a loop, which makes everything else unknown
-        kind = resource.get("Type")
-        present = stack.present(resource)
-        if kind in (TABLE, GLOBAL_TABLE) and present is not False:
-            if isinstance(present, Unknown):
-                yield _unreadable(stack, logical_id, kind, Unknown(f"whether it exists: {present.reason}"))
-                continue
-            if stack.rewritten is not None:
-                yield _unreadable(stack, logical_id, kind, stack.rewritten)
+    for kind in (TABLE, GLOBAL_TABLE):
+        for logical_id, resource in stack.possible(kind):
+            if (unsure := _unsure(stack, resource)) is not None:
+                yield _unreadable(stack, logical_id, kind, unsure)
                 continue
             try:
                 yield _observe(stack, logical_id, resource)
@@ -149,9 +190,19 @@ def observe(stack: StackSeen) -> Iterator[Observed]:
                 yield _unreadable(stack, logical_id, kind, malformed)
 
 
+def _unsure(stack: StackSeen, resource: Mapping[str, Any]) -> Unknown | None:
+    """Why nothing about a table is certain."""
+    present = stack.present(resource)
+    return Unknown(f"whether it exists: {present.reason}") if isinstance(present, Unknown) else stack.rewritten
+
+
+def _table_name(stack: StackSeen, properties: Any) -> str | Unknown:
+    return _name(stack, stack.resolver.get(properties, "TableName", Unknown("CloudFormation chooses its name")))
+
+
 def _observe(stack: StackSeen, logical_id: str, resource: Mapping[str, Any]) -> Observed:
     get, p = stack.resolver.get, resource.get("Properties", {})
-    name = _name(stack, get(p, "TableName", Unknown("CloudFormation chooses its name")))
+    name = _table_name(stack, p)
     pitr, ttl = get(p, "PointInTimeRecoverySpecification", {}), get(p, "TimeToLiveSpecification", {})
     kinds = _try(parse_kinds, get(p, "AttributeDefinitions", []))
     return Observed(
@@ -172,7 +223,7 @@ def _observe(stack: StackSeen, logical_id: str, resource: Mapping[str, Any]) -> 
         encryption=_encryption(stack, get(p, "SSESpecification", {})),
         tags=_tags(get(p, "Tags", [])),
         stream=get(get(p, "StreamSpecification", {}), "StreamViewType"),
-        watched=_watched(name, stack.alarm_metrics),
+        watched=_watched(name, stack),
         alarms=_alarms(name, stack),
         extras=frozenset(_extras(_dict(p))),
     )
@@ -252,14 +303,35 @@ def observe_key(stack: StackSeen, logical_id: str) -> ObservedKey | Unknown:
         deletion_policy=stack.resolver.get(resource, "DeletionPolicy"),
         update_replace_policy=stack.resolver.get(resource, "UpdateReplacePolicy"),
         extras=frozenset(_dict(p)) - DECLARABLE_OF_KEY,
+        unusable=tuple(_unusable(stack, p)),
     )
+
+
+# What a key has to be to encrypt data for good, and what is wrong where it is not.
+USABLE: Mapping[str, tuple[frozenset[str], str]] = {
+    "Enabled": (frozenset({"true"}), "the key is disabled, so nobody can read what it encrypts"),
+    "KeyUsage": (frozenset({"ENCRYPT_DECRYPT"}), "the key does not encrypt"),
+    "KeySpec": (frozenset({"SYMMETRIC_DEFAULT"}), "the key is of a kind that encrypts no table or store"),
+    "Origin": (frozenset({"AWS_KMS"}), "the key's material comes from outside, and can expire there"),
+    "PendingWindowInDays": (frozenset({"30"}), "a deletion of the key can be cancelled for less than 30 days only"),
+    "MultiRegion": (frozenset({"false"}), "the key can be copied to other regions"),
+}
+
+
+def _unusable(stack: StackSeen, properties: Any) -> Iterator[str | Unknown]:
+    for name, (good, problem) in USABLE.items():
+        seen = stack.resolver.get(properties, name)
+        if isinstance(seen, Unknown):
+            yield Unknown(f"{name} of the key cannot be read: {seen.reason}")
+        elif seen is not None and (str(seen).lower() if isinstance(seen, bool) else str(seen)) not in good:
+            yield problem
 
 
 def _alarms(name: str | Unknown, stack: StackSeen) -> Mapping[str, Mapping[str, Any]] | Unknown:
     """The alarms that read a metric of a table, by their names."""
     if isinstance(name, Unknown):
         return Unknown("alarms are matched by the table's name, which cannot be read")
-    own = dict.fromkeys(m.where.rpartition("#")[2] for m in stack.alarm_metrics if m.table == name)
+    own = dict.fromkeys(m.where.rpartition("#")[2] for m in stack.metrics_by_table.get(name, ()))
     found: dict[str, Mapping[str, Any]] = {}
     for alarm in (stack.alarms[i] for i in own):
         label = str(alarm.get("AlarmName"))
@@ -276,11 +348,11 @@ def heard(stack: StackSeen, alarm: Mapping[str, Any]) -> bool | Unknown:
     return enabled and isinstance(actions, list) and any(stack.is_a(a, TOPIC) for a in actions)
 
 
-def _watched(name: str | Unknown, metrics: list[AlarmMetric]) -> frozenset[tuple[str | None, str]] | Unknown:
+def _watched(name: str | Unknown, stack: StackSeen) -> frozenset[tuple[str | None, str]] | Unknown:
     if isinstance(name, Unknown):
         return Unknown("alarms are matched by the table's name, which cannot be read")
     # How often an operation was called says nothing about how long it took.
-    own = [m for m in metrics if m.table == name and m.stat != "SampleCount"]
+    own = [m for m in stack.metrics_by_table.get(name, ()) if m.stat != "SampleCount"]
     return frozenset((str(i) if (i := m.dimensions.get(INDEX)) else None, str(m.metric)) for m in own)
 
 
@@ -304,7 +376,7 @@ def _ttl(enabled: Any, attribute: Any) -> str | Unknown | None:
     return attribute if isinstance(attribute, str) and attribute else Unknown("the TTL attribute is missing")
 
 
-def _encryption(stack: StackSeen, sse: Any) -> ObservedKey | Encryption | Unknown:
+def _encryption(stack: StackSeen, sse: Any) -> ObservedKey | NamedKey | Encryption | Unknown:
     if isinstance(sse, Unknown):
         return sse
     enabled = _flag(stack.resolver.get(sse, "SSEEnabled", False))
@@ -323,8 +395,10 @@ def _encryption(stack: StackSeen, sse: Any) -> ObservedKey | Encryption | Unknow
             return observe_key(stack, key.logical_id)
         case "alias/aws/dynamodb":
             return Encryption.AWS_MANAGED
+        case str() as other if not other.startswith("{{"):
+            return NamedKey(other)
         case other:
-            return Unknown(f"key {other} is not in this template")
+            return Unknown(f"key {other} is decided at deploy time")
 
 
 def _tags(tags: Any) -> Mapping[str, str | Unknown] | Unknown:
@@ -364,6 +438,10 @@ def _dimensions(properties: Any) -> Iterator[dict[str, Any]]:
     for metric in (p, *metrics):
         dimensions = _dict(metric).get("Dimensions")
         yield from (d for d in (dimensions if isinstance(dimensions, list) else ()) if isinstance(d, dict))
+
+
+def _without(properties: Any, names: frozenset[str]) -> Any:
+    return {k: v for k, v in properties.items() if k not in names} if isinstance(properties, dict) else properties
 
 
 def _dict(value: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
@@ -39,7 +40,7 @@ def estate(stacks: tuple[Stack, ...], context: Mapping[str, Any], outdir: str | 
     for placed in places:
         TableStack(root, placed)
     cdk.Validations.of(root).add_plugins(
-        Conventions(stacks, places, now=datetime.now(UTC)),
+        Conventions(stacks, places, now=datetime.now(UTC), outdir=Path(root.outdir)),
         AwsSolutionsChecks(root),
         NIST80053R5Checks(root),
         HIPAASecurityChecks(root),

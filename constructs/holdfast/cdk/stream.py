@@ -19,9 +19,9 @@ from holdfast.cdk.monitoring import add_alarms
 from holdfast.cdk.table import GuardedTable
 from holdfast.model import Access, Processor, Tier, construct_id
 from holdfast.monitoring import failure_queue, processor_alarms
-from holdfast.rules.resources import MAX_RETRIES
 
 BATCH_SIZE = 100
+MAX_RETRIES = 100
 MAX_AGE = cdk.Duration.hours(6)  # well inside the day that a stream keeps
 KEY_USE = ["kms:Decrypt", "kms:GenerateDataKey"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 Path = tuple[str, ...]
 # What tells one item of a list from another, in the order in which it is looked for.
 IDENTITIES = ("IndexName", "Sid", "Key", "Id", "LogicalId", "Name", "AttributeName", "AlarmName", "DimensionKey")
+MOST = 2_500  # pairs of changed items of one list that are weighed
 
 
 class _Absent:
@@ -32,7 +34,7 @@ class Difference:
 
 
 def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Difference]:
-    if same(before, after):
+    if before == after and same(before, after):  # the first is quick, and tells most that differ
         return
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted(before.keys() | after.keys()):
@@ -45,13 +47,22 @@ def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Difference
 
 def same(before: Any, after: Any) -> bool:
     """Equal, and of the same kind: 1 is not true."""
-    if before is after:
-        return True
-    if isinstance(before, dict) and isinstance(after, dict):
-        return before.keys() == after.keys() and all(same(v, after[k]) for k, v in before.items())
-    if isinstance(before, list) and isinstance(after, list):
-        return len(before) == len(after) and all(map(same, before, after))
-    return isinstance(before, bool) == isinstance(after, bool) and bool(before == after)
+    waiting = [(before, after)]
+    while waiting:
+        one, other = waiting.pop()
+        if one is other:
+            continue
+        if isinstance(one, dict) and isinstance(other, dict):
+            if one.keys() != other.keys():
+                return False
+            waiting.extend((part, other[name]) for name, part in one.items())
+        elif isinstance(one, list) and isinstance(other, list):
+            if len(one) != len(other):
+                return False
+            waiting.extend(zip(one, other, strict=True))
+        elif isinstance(one, bool) != isinstance(other, bool) or one != other:
+            return False
+    return True
 
 
 def _lists(before: list[Any], after: list[Any], path: Path) -> Iterator[Difference]:
@@ -62,13 +73,13 @@ def _lists(before: list[Any], after: list[Any], path: Path) -> Iterator[Differen
         yield from found or [Difference(path, list(old), list(new))]
         return
     gone, come = _without(before, after), _without(after, before)
-    if len(gone) == len(come) == 1:
-        where = before.index(gone[0])
-        step = str(where) if where < len(after) and same(after[where], come[0]) else ""
-        yield from differences(gone[0], come[0], (*path, step) if step else path)
-    elif gone or come:
-        yield Difference(path, gone or ABSENT, come or ABSENT)
-    else:
+    pairs = _pairs(gone, come)
+    for old_at, new_at in pairs.items():
+        yield from differences(gone[old_at], come[new_at], (*path, str(old_at)))
+    left, more = ([v for k, v in of.items() if k not in told] for of, told in ((gone, pairs), (come, pairs.values())))
+    if left or more:
+        yield Difference(path, left or ABSENT, more or ABSENT)
+    elif not pairs:
         yield Difference(path, before, after)
 
 
@@ -82,16 +93,36 @@ def _identity(before: list[Any], after: list[Any]) -> str | None:
     return None
 
 
-def _without(items: list[Any], others: list[Any]) -> list[Any]:
-    left = [_text(o) for o in others]
-    found = []
-    for item in items:
+def _without(items: list[Any], others: list[Any]) -> dict[int, Any]:
+    """The items that the others have not, by their places."""
+    left = Counter(map(_text, others))
+    found = {}
+    for at, item in enumerate(items):
         text = _text(item)
-        if text in left:
-            left.remove(text)
+        if left[text]:
+            left[text] -= 1
         else:
-            found.append(item)
+            found[at] = item
     return found
+
+
+def _pairs(gone: dict[int, Any], come: dict[int, Any]) -> dict[int, int]:
+    """Which of what came is what went, changed: the most alike first; of many, none."""
+    if len(gone) == len(come) == 1:
+        return {next(iter(gone)): next(iter(come))}
+    if len(gone) * len(come) > MOST:
+        return {}
+    parts = {id(item): _parts(item) for item in (*gone.values(), *come.values())}
+    alike = [(len(parts[id(g)] & parts[id(c)]), -old, -new) for old, g in gone.items() for new, c in come.items()]
+    pairs: dict[int, int] = {}
+    for number, old, new in sorted(alike, reverse=True):
+        if number and -old not in pairs and -new not in pairs.values():
+            pairs[-old] = -new
+    return pairs
+
+
+def _parts(item: Any) -> set[str]:
+    return {f"{k} {_text(v)}" for k, v in item.items()} if isinstance(item, dict) else set()
 
 
 def _text(value: Any) -> str:

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from holdfast.cfn.compare import ABSENT, Difference, differences, same
 from holdfast.cfn.facts import facts
-from holdfast.contract import guards
-from holdfast.contract.guards import guards_of, store_name
+from holdfast.contract import guards, pairing, policies
+from holdfast.contract.guards import (
+    ALARM,
+    environment,
+    losses,
+    physical_name,
+    retained,
+    store_name,
+    type_of,
+    untouchable,
+)
+from holdfast.contract.pairing import Place, body, flat, referring, renames, resources
+from holdfast.contract.reach import OF_STORE, about, mentioned, reach, store_names
+from holdfast.contract.waived import excuses
 
+__all__ = ["SERIOUS", "Change", "Kind", "diff", "referring", "renames"]
 Json = dict[str, Any]
+Path = tuple[str, ...]
 
 
 class Kind(Enum):
@@ -28,7 +42,13 @@ class Kind(Enum):
 
 
 SERIOUS = frozenset({Kind.WEAKENED, Kind.REMOVED, Kind.REPLACED})
-ALARM = "AWS::CloudWatch::Alarm"
+# Properties that the schema says may replace a database, and that RDS changes in place on a single instance.
+IN_PLACE = frozenset(
+    {
+        *("AutoMinorVersionUpgrade", "BackupRetentionPeriod", "DBParameterGroupName", "MultiAZ", "Port"),
+        *("PerformanceInsightsKMSKeyId", "PreferredMaintenanceWindow", "StorageType"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,283 +59,412 @@ class Change:
     stack: str
     resource: str = ""
     store: str | None = None
-    path: tuple[str, ...] = ()
+    path: Path = ()
     before: Any = ABSENT
     after: Any = ABSENT
     says: str = ""
+    type: str = ""  # of the resource
+    environment: str = ""
+    guard: str = ""  # the short name of the guard that is lost, or the fact that is lowered
+    reaches: bool = False  # can reach, copy, trigger on or delete a store
+    approvable: bool = True
+    whole: tuple[Any, Any] = (ABSENT, ABSENT)  # the resource on both sides, where no path says what differs
+
+    @property
+    def gone(self) -> bool:
+        """Whether a resource, or a stack, is not there any more."""
+        return self.whole[0] is not ABSENT and self.whole[1] is ABSENT
 
 
 def diff(base: Mapping[str, Json], head: Mapping[str, Json]) -> list[Change]:
     """Every change from ``base`` to ``head``, contracts by stack id."""
-    found = [
-        change for id_ in sorted(base.keys() | head.keys()) for change in _stack(id_, base.get(id_), head.get(id_))
-    ]
+    base, head = flat(base), flat(head)
+    differ = [i for i in sorted(base.keys() | head.keys()) if not same(base.get(i), head.get(i))]
+    base, head = ({i: contracts[i] for i in differ if i in contracts} for contracts in (base, head))
+    pairs = {i: renames(body(base[i]), body(head[i])) for i in differ if i in base and i in head}
+    moves = pairing.moves(base, head, pairs)
+    came: dict[Place, list[Place]] = defaultdict(list)
+    for old, places in moves.items():
+        for place in places:
+            came[place].append(old)
+    stacks = [_Stack(i, base, head, pairs.get(i, {}), moves, came) for i in differ]
+    found = [change for stack in stacks for change in stack.changes()]
     order = list(Kind)
-    return sorted(found, key=lambda c: (order.index(c.kind), c.stack, c.resource, c.path))
+    return sorted(
+        _keeping_every_guard(found, {place for stack in stacks for place in stack.fixed}),
+        key=lambda c: (order.index(c.kind), not c.reaches, c.stack, c.store or c.resource, c.resource, c.path),
+    )
 
 
-def _stack(id_: str, base: Json | None, head: Json | None) -> Iterator[Change]:
-    if base is None:
-        yield Change(kind=Kind.ADDED, stack=id_, says="the stack is new")
-        return
-    if head is None:
-        kept = [n for r in _resources(base).values() if (n := store_name(r)) is not None]
-        says = f"the stack is gone, and with it {', '.join(sorted(kept))}" if kept else "the stack is gone"
-        yield Change(kind=Kind.REMOVED, stack=id_, says=says)
-        return
-    renamed = _renamed(_resources(base), _resources(head))
-    for new, old in renamed.items():
-        yield _moved(id_, old, new, _resources(base)[old])
-    template = _referring(head["template"], renamed)
-    known = base.keys() | head.keys() if base.get("version") else base.keys()  # an old snapshot says less
-    for section in sorted(known - {"template", "version"}):
-        for d in differences(base.get(section, ABSENT), head.get(section, ABSENT), (section,)):
-            if base.get("version") or d.before is not ABSENT:
-                yield _of_stack(id_, d)
-    before, after = dict(base["template"]), dict(template)
-    yield from _all_resources(id_, before.pop("Resources", {}), after.pop("Resources", {}))
-    for d in differences(before, after, ("template",)):
-        yield Change(kind=Kind.CHANGED, stack=id_, path=d.path, before=d.before, after=d.after)
+def _keeping_every_guard(changes: list[Change], fixed: set[tuple[str, str | None]]) -> Iterator[Change]:
+    """Of personal durable data in production a fact can be lowered only where every guard stays."""
+    losing = {(c.stack, c.store) for c in changes if c.kind is Kind.WEAKENED and c.guard not in guards.FACTS | {"TTL"}}
+    for c in changes:
+        lowered = c.kind is Kind.WEAKENED and c.guard in guards.FACTS
+        yield replace(c, approvable=False) if lowered and (c.stack, c.store) in losing & fixed else c
 
 
-def _of_stack(id_: str, d: Difference) -> Change:
-    if d.path[:2] == ("stack", "terminationProtection") and d.before is True:
-        return _change(Kind.WEAKENED, id_, d, says="termination protection is lost")
-    if d.path[:2] in (("stack", "name"), ("stack", "environment")):
-        return _change(Kind.REPLACED, id_, d, says="CloudFormation makes another stack, and the old one stays as it is")
-    return _change(Kind.CHANGED, id_, d)
+class _Stack:
+    """One stack on both sides; what is not in both is told at once."""
 
+    def __init__(
+        self,
+        id_: str,
+        base: Mapping[str, Json],
+        head: Mapping[str, Json],
+        pairs: Mapping[str, str],
+        moves: Mapping[Place, list[Place]],
+        came: Mapping[Place, list[Place]],
+    ) -> None:
+        self.id, self.base, self.head, self.pairs = id_, base.get(id_), head.get(id_), pairs
+        self.bases, self.heads, self.moves = base, head, moves
+        self.came = came
+        self.fixed: set[tuple[str, str | None]] = set()  # stores of personal durable data in production
+        self.environment = environment(self.base or self.head or {"stack": {}})
 
-def _change(kind: Kind, id_: str, d: Difference, **more: Any) -> Change:
-    return Change(kind=kind, stack=id_, path=d.path, before=d.before, after=d.after, **more)
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Every store of the stack on either side, by whatever names it."""
+        found: dict[str, str] = {}
+        for contract in (self.head, self.base):
+            found |= store_names(body(contract)) if contract else {}
+        return found
 
+    @cached_property
+    def keys(self) -> set[str]:
+        """The keys, by logical id, that encrypt personal durable data in production."""
+        ours = resources(self.base) if self.base else {}
+        names = {k: k for k, r in ours.items() if type_of(r) == guards.KEY}
+        stores = [r for r in ours.values() if names and store_name(r) is not None and untouchable(self.base or {}, r)]
+        return {k for r in stores for k in mentioned(r, names)}
 
-# Resources
+    @cached_property
+    def left(self) -> dict[str, str]:
+        """The stores that are still there."""
+        return store_names(resources(self.head)) if self.head else {}
 
-
-def _all_resources(id_: str, base: Json, head: Json) -> Iterator[Change]:
-    stores = {k: n for k, r in base.items() if (n := store_name(r)) is not None}
-    for logical_id in sorted(base.keys() | head.keys()):
-        old, new = base.get(logical_id), head.get(logical_id)
-        if old is None:
-            says = f"new {new.get('Type')}{_reach(new)}" if isinstance(new, dict) else "new"
-            yield Change(kind=Kind.ADDED, stack=id_, resource=logical_id, store=store_name(new), says=says)
-        elif same(old, new):
-            continue
-        elif new is None:
-            yield _gone(id_, logical_id, old, _mentions(old, stores))
+    def changes(self) -> Iterator[Change]:
+        if self.base is None:
+            yield self._change(Kind.ADDED, says="the stack is new")
+            yield from self._waived({}, self.head or {})
+            for logical_id, resource in self._resources(self.head):
+                yield from self._new(logical_id, resource, listed=False)
+        elif self.head is None:
+            yield from self._left()
         else:
-            yield from _resource(id_, logical_id, old, new, _mentions(old, stores))
+            now = {old: new for new, old in self.pairs.items()}
+            yield from (replace(c, resource=now.get(c.resource, c.resource)) for c in self._both(self.base, self.head))
 
+    def _change(self, kind: Kind, **more: Any) -> Change:
+        return Change(kind=kind, stack=self.id, environment=self.environment, **more)
 
-def _gone(id_: str, logical_id: str, old: Json, about: str | None) -> Change:
-    name, kind = store_name(old), old.get("Type")
-    if name is not None:
-        stays = guards.read(old, ("DeletionPolicy",)) in ("Retain", "RetainExceptOnCreate")
-        what = "its data stays behind, in no stack" if stays else "its data is deleted"
-        says = f"{kind} {name} is gone: {what}"
-        return Change(kind=Kind.REMOVED, stack=id_, resource=logical_id, store=name, says=says)
-    if kind in (ALARM, "AWS::SNS::Subscription", "AWS::Backup::BackupSelection", "AWS::Backup::BackupPlan"):
-        return Change(
-            kind=Kind.WEAKENED, stack=id_, resource=logical_id, store=about, says=f"{kind} {logical_id} is gone"
+    def _resources(self, contract: Json | None) -> list[tuple[str, Json]]:
+        return sorted(resources(contract).items()) if contract else []
+
+    # A stack that left
+
+    def _left(self) -> Iterator[Change]:
+        assert self.base
+        stores = [(k, r) for k, r in self._resources(self.base) if store_name(r) is not None]
+        kept = f", and with it {', '.join(store_name(r) or k for k, r in stores)}" if stores else ""
+        fine = all(retained(r) for _, r in stores if untouchable(self.base, r))
+        yield self._change(
+            Kind.REMOVED, says=f"the stack is gone{kept}", approvable=fine, whole=(self.base["stack"], ABSENT)
         )
-    if _policies(old):
-        denies = any(s.get("Effect") == "Deny" for p in _policies(old) for s in p["Statement"] if isinstance(s, dict))
-        if denies:
-            return Change(
-                kind=Kind.WEAKENED, stack=id_, resource=logical_id, store=about, says=f"{kind}, which denies, is gone"
-            )
-    return Change(kind=Kind.REMOVED, stack=id_, resource=logical_id, store=about, says=f"{kind} is gone")
+        for logical_id, resource in stores:
+            yield self._gone_store(logical_id, resource)
 
+    # A stack on both sides
 
-def _resource(id_: str, logical_id: str, old: Json, new: Json, about: str | None) -> Iterator[Change]:
-    store = store_name(old) if store_name(old) is not None else about
-    told: set[tuple[str, ...]] = set()
-    kind = str(old.get("Type"))
-    here = partial(Change, stack=id_, resource=logical_id, store=store)
-    if kind != new.get("Type"):
-        says = f"{kind} becomes {new.get('Type')}: another resource takes its place"
-        yield here(kind=Kind.REPLACED, path=("Type",), before=kind, after=new.get("Type"), says=says)
-    for guard in guards_of(kind):
-        before, after = guards.read(old, guard.path), guards.read(new, guard.path)
-        was, is_ = guard.strength(before), guard.strength(after)
-        if was and (is_ is None or is_ < was):
-            told.add(guard.path)
+    def _both(self, base: Json, head: Json) -> Iterator[Change]:
+        for new, old in sorted(self.pairs.items()):
+            yield self._renamed(old, new, resources(base)[old])
+        known = base.keys() | head.keys() if base.get("version") else base.keys()  # an old snapshot says less
+        for section in sorted(known - {"template", "version", "of", "waived"}):
+            before, after = base.get(section, ABSENT), head.get(section, ABSENT)
+            if section == "code" and isinstance(after, dict):
+                after = {self.pairs.get(k, k): v for k, v in after.items()}
+            for d in differences(before, after, (section,)):
+                if base.get("version") or d.before is not ABSENT:
+                    yield self._of_stack(d)
+        yield from self._waived(base, head)
+        template = pairing.template(head["template"], self.pairs)
+        yield from self._all(body(base), body({"template": template}))
+        before, after = (
+            {k: v for k, v in t.items() if k != "Resources" or not isinstance(v, dict)}
+            for t in (base["template"], template)
+        )
+        for d in differences(before, after, ("template",)):
+            yield self._differs(Kind.CHANGED, d)
+
+    def _waived(self, base: Json, head: Json) -> Iterator[Change]:
+        for e in excuses(base.get("waived", {}), head.get("waived", {})):
+            kind, path = Kind.WEAKENED if e.weaker else Kind.CHANGED, ("waived", e.store, e.rule)
+            yield self._change(kind, store=e.store, path=path, before=e.before, after=e.after, says=e.says)
+
+    def _differs(self, kind: Kind, d: Difference, **more: Any) -> Change:
+        return self._change(kind, path=d.path, before=d.before, after=d.after, **more)
+
+    def _of_stack(self, d: Difference) -> Change:
+        if d.path[:2] == ("stack", "terminationProtection") and d.before is True:
+            return self._differs(Kind.WEAKENED, d, says="termination protection is lost")
+        if d.path == ("stack", "tags", "Environment") and d.before in guards.PRODUCTION:
+            return self._differs(Kind.WEAKENED, d, says="production environment is lost")
+        if d.path[:2] in (("stack", "name"), ("stack", "environment")):
+            says = "CloudFormation makes another stack, and the old one stays as it is"
+            return self._differs(Kind.REPLACED, d, says=says)
+        if d.path[0] == "code" and len(d.path) > 1:
+            return self._differs(Kind.CHANGED, d, resource=d.path[1], says="its code changes")
+        if d.path[0] == "acknowledged" and d.after is not ABSENT:
+            return self._differs(Kind.CHANGED, d, says="findings of cdk-nag are acknowledged")
+        return self._differs(Kind.CHANGED, d)
+
+    def _all(self, base: Json, head: Json) -> Iterator[Change]:
+        for logical_id in sorted(base.keys() | head.keys()):
+            old, new = base.get(logical_id), head.get(logical_id)
+            if same(old, new):
+                continue
+            if not isinstance(old, dict | None) or not isinstance(new, dict | None):
+                here = ("template", "Resources", logical_id)
+                yield self._change(Kind.CHANGED, resource=logical_id, path=here, before=old, after=new)
+            elif old is None:
+                yield from self._new(logical_id, new or {}, listed=True)
+            elif new is None:
+                yield self._gone(logical_id, old, head)
+            else:
+                yield from self._resource(logical_id, old, new)
+                for place in self.came.get((self.id, logical_id), ()):
+                    yield from self._arrived(logical_id, new, *place)
+
+    # Resources that came
+
+    def _new(self, logical_id: str, new: Json, *, listed: bool) -> Iterator[Change]:
+        """A new resource; of a new stack only what holds data or reaches it is told by itself."""
+        if places := self.came.get((self.id, logical_id)):
+            for place in places:
+                yield from self._arrived(logical_id, new, *place)  # told as the store that left
+            return
+        can = reach(new, self.names)
+        if listed or can or store_name(new) is not None:
+            store = _store(logical_id, new) or about(new, self.names)
+            here = self._of(Kind.ADDED, logical_id, new, store=store, reaches=bool(can))
+            yield here(says=f"new {new.get('Type')}{f': {can}' if can else ''}")
+
+    def _arrived(self, logical_id: str, new: Json, stack: str, old_id: str) -> Iterator[Change]:
+        """A store that was elsewhere: what it lost on its way."""
+        old, name = resources(self.bases[stack])[old_id], _store(logical_id, new)
+        for c in self._resource(logical_id, old, new, self.bases[stack]):
+            if c.kind is Kind.WEAKENED:
+                yield replace(c, store=name)
+        were, are = _alarms(self.bases[stack], _store(old_id, old)), _alarms(self.head, name)
+        if are < were:
+            told = self._of(Kind.WEAKENED, logical_id, new, store=name, guard="alarm", whole=(were, are))
+            yield told(says=f"{were - are} of {were} alarms are lost on its way")
+
+    # Resources that left
+
+    def _gone(self, logical_id: str, old: Json, head: Json) -> Change:
+        if store_name(old) is not None:
+            return self._gone_store(logical_id, old)
+        kind = type_of(old)
+        store = about(old, self.names)
+        here = self._of(Kind.CHANGED, logical_id, old, store=store, whole=(old, ABSENT))
+        if kind in guards.PROTECTORS:
+            if why := self._gone_with(old, store, head):
+                return here(says=f"{kind} is gone, with {why}")
+            return here(kind=Kind.WEAKENED, guard=guards.PROTECTORS[kind], says=f"{kind} is gone")
+        if policies.denies(old):
+            return here(kind=Kind.WEAKENED, says=f"{kind}, which denies, is gone")
+        if guards.holds(old):
+            fine = retained(old) or logical_id not in self.keys
+            return here(kind=Kind.REMOVED, says=f"{kind} is gone: {_fate(old)}", approvable=fine)
+        return here(says=f"{kind} is gone")
+
+    def _gone_with(self, old: Json, store: str | None, head: Json) -> str:
+        """What an alarm went with: its store, or the index that it watched."""
+        watched = mentioned(old, self.names)
+        left = {_store(k, r) for k, r in head.items() if store_name(r) is not None}
+        if watched and not watched & left:
+            return "its store"
+        if store is None or old.get("Type") != ALARM or self.base is None:
+            return ""
+        base = resources(self.base)
+        before, after = (
+            {i for k, r in of.items() if _store(k, r) == store for i in _indexes(r)} for of in (base, head)
+        )
+        return "its index" if mentioned(old, {i: i for i in before - after}) else ""
+
+    def _gone_store(self, logical_id: str, old: Json) -> Change:
+        assert self.base
+        says = f"{old.get('Type')} is gone: {_fate(old)}"
+        if to := self.moves.get((self.id, logical_id)):
+            says = self._moves(old, to)
+        fine = retained(old) or not untouchable(self.base, old)
+        return self._of(Kind.REMOVED, logical_id, old, store=_store(logical_id, old))(
+            says=says, approvable=fine, whole=(old, ABSENT)
+        )
+
+    def _moves(self, old: Json, to: list[Place]) -> str:
+        stack, new_id = to[0]
+        new = resources(self.heads[stack])[new_id]
+        there = "" if stack == self.id else f" in {stack}"
+        if (name := physical_name(old)) is None or name != physical_name(new):
+            name = _store(new_id, new)
+            return f"it becomes {name}{there}, which has the same key and indexes and is empty: {_fate(old)}"
+        where = ", ".join(dict.fromkeys(place[0] for place in to))
+        how = f"it moves to {where}" if stack != self.id else f"it becomes {type_of(new)} {new_id}"
+        if retained(old):
+            return f"{how}: its data stays, and that stack has to import it"
+        return f"{how}: it is deleted here with its data, and made anew there"
+
+    # Resources on both sides
+
+    def _renamed(self, old: str, new: str, resource: Json) -> Change:
+        kind = resource.get("Type")
+        says = f"its logical id changes from {old} to {new}: CloudFormation makes a new {kind}"
+        holds = guards.holds(resource)
+        store = store_name(resource) is not None and self.base is not None and untouchable(self.base, resource)
+        fine = retained(resource) or not (store or old in self.keys)
+        return self._of(Kind.REPLACED if holds else Kind.CHANGED, new, resource, store=_store(old, resource))(
+            before=old, after=new, says=f"{says}; {_fate(resource)}" if holds else says, approvable=fine
+        )
+
+    def _resource(self, logical_id: str, old: Json, new: Json, base: Json | None = None) -> Iterator[Change]:
+        """``base`` is the contract that ``old`` is of, where it is not this stack's."""
+        kind = type_of(old)
+        fixed = logical_id in self.keys or (store_name(old) is not None and untouchable(base or self.base or {}, old))
+        here = self._of(Kind.CHANGED, logical_id, old, store=_store(logical_id, old) or about(old, self.names))
+        if kind != new.get("Type"):
+            says = f"{kind} becomes {new.get('Type')}: another resource takes its place; {_fate(old)}"
+            serious = Kind.REPLACED if guards.holds(old) else Kind.CHANGED
+            fine = retained(old) or not fixed
+            yield here(kind=serious, path=("Type",), before=kind, after=new.get("Type"), says=says, approvable=fine)
+        if fixed and store_name(old) is not None:
+            self.fixed.add((self.id, _store(logical_id, new if base else old)))
+        told: list[Path] = []
+        watched = about(old, self.left) if kind == ALARM else None
+        elsewhere = watched is not None and watched not in mentioned(new, self.left)
+        for loss in losses(old, new):
+            of_metric = kind == ALARM and loss.path[-1] in ("Dimensions", "Metrics")
+            if of_metric and (elsewhere or self._follows(old)):
+                continue
+            told.append(loss.path)
+            if not loss.says:
+                continue
+            fine = not (fixed and loss.short in guards.UNTOUCHABLE)
+            fact = next((f for f in guards.FACTS if loss.says.startswith(f)), "")
             yield here(
                 kind=Kind.WEAKENED,
-                path=guard.path,
-                before=_absent(before),
-                after=_absent(after),
-                says=f"{guard.label} is lost" if not is_ else f"{guard.label} is lowered",
+                path=loss.path,
+                before=loss.before,
+                after=loss.after,
+                says=loss.says,
+                guard=fact or loss.short,
+                approvable=fine,
             )
-    if guards.expiry(new) != guards.expiry(old):
-        path = ("Properties", "TimeToLiveSpecification")
-        told.add(path)
-        yield here(kind=Kind.WEAKENED, path=path, says=_expiry(guards.expiry(old), guards.expiry(new)))
-    for d in differences(old, new):
-        if any(d.path[: len(p)] == p or p[: len(d.path)] == d.path for p in told):
-            continue
-        if _creates(kind, d.path):
-            says = f"{d.path[-1]} cannot be changed in place: CloudFormation makes a new one"
-            yield here(kind=Kind.REPLACED, path=d.path, before=d.before, after=d.after, says=says)
-        elif looser := _looser(old, new, d.path):
-            yield here(kind=Kind.WEAKENED, path=d.path, before=d.before, after=d.after, says=looser)
-        else:
-            yield here(kind=Kind.CHANGED, path=d.path, before=d.before, after=d.after)
+        if new.get("Condition") not in (None, old.get("Condition")) and (kind in guards.PROTECTORS or _kept(old)):
+            told.append(("Condition",))
+            yield here(
+                kind=Kind.WEAKENED,
+                path=("Condition",),
+                before=_absent(old, ("Condition",)),
+                after=new["Condition"],
+                says="it may be left out at deploy time",
+                guard=guards.PROTECTORS.get(kind, ""),
+                approvable=retained(old) or not fixed,
+            )
+        for path, says in policies.looser(old, new):
+            told.append(path)
+            yield here(kind=Kind.WEAKENED, path=path, before=_absent(old, path), after=_absent(new, path), says=says)
+        if elsewhere:
+            says = f"the alarm no longer watches {watched}"
+            yield here(kind=Kind.WEAKENED, guard="alarm", says=says, whole=(old, new))
+        for d in differences(old, new):
+            said = any(d.path[: len(p)] == p or p[: len(d.path)] == d.path for p in told)
+            if d.path == ("Type",) or (said and not (guards.holds(old) and _remade(kind, d.path))):
+                continue
+            yield self._other(here, old, d, fine=retained(old) or not fixed)
+
+    def _follows(self, alarm: Json) -> bool:
+        """Whether an alarm watches something else because its store is not there any more."""
+        watched = mentioned(alarm, self.names)
+        return bool(watched) and not watched & set(self.left.values())
+
+    def _other(self, here: partial[Change], old: Json, d: Difference, *, fine: bool) -> Change:
+        says = _remade(type_of(old), d.path)
+        if says and guards.holds(old):
+            return here(
+                kind=Kind.REPLACED,
+                path=d.path,
+                before=d.before,
+                after=d.after,
+                says=f"{says}; {_fate(old)}",
+                approvable=fine,
+            )
+        if not says and store_name(old) is not None and d.path[1:2] and (carries := OF_STORE.get(d.path[1])):
+            return here(path=d.path, before=d.before, after=d.after, says=carries, reaches=d.before is ABSENT)
+        return here(path=d.path, before=d.before, after=d.after, says=says)
+
+    def _of(self, kind: Kind, logical_id: str, resource: Json, **more: Any) -> partial[Change]:
+        return partial(
+            Change,
+            **{
+                "kind": kind,
+                "stack": self.id,
+                "environment": self.environment,
+                "resource": logical_id,
+                "type": type_of(resource),
+                **more,
+            },
+        )
 
 
-def _expiry(before: str | None, after: str | None) -> str:
-    if before is None:
-        return f"TTL is added: items are deleted by {after}"
-    return f"TTL by {before} is removed" if after is None else f"TTL moves from {before} to {after}"
+def _store(logical_id: str, resource: Any) -> str | None:
+    """What a store is called: its name, or its logical id where CloudFormation names it."""
+    name = store_name(resource)
+    return None if name is None else name or logical_id
 
 
-def _absent(value: Any) -> Any:
-    return ABSENT if value is None else value
+def _kept(resource: Json) -> bool:
+    """Whether something is lost where it is left out."""
+    return guards.holds(resource) or policies.denies(resource)
 
 
-def _creates(kind: str, path: tuple[str, ...]) -> bool:
-    """Whether a property can be set only when the resource is made."""
+def _absent(resource: Json, path: Path) -> Any:
+    found = guards.read(resource, path)
+    return ABSENT if found is None else found
+
+
+def _fate(old: Json) -> str:
+    """What happens to the data of something that leaves its stack or is made anew."""
+    if old.get("Type") == guards.KEY:
+        return (
+            "the old one stays, and is in no stack" if retained(old) else "what the old one encrypted is lost with it"
+        )
+    if old.get("Type") == guards.TOPIC:
+        return "subscriptions that no template makes are lost"
+    return "its data stays behind, in no stack" if retained(old) else "its data is deleted"
+
+
+def _remade(kind: str, path: Path) -> str:
+    """Whether a property can be set only when the resource is made, in words."""
     if path[:1] != ("Properties",) or len(path) < 2:
-        return False
-    return facts(kind).at(path[1:]).create_only
-
-
-# Policies
-
-
-def _policies(resource: Any) -> list[Json]:
-    """Every policy document in a resource."""
-    found, waiting = [], [resource]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            if isinstance(part.get("Statement"), list):
-                found.append(part)
-            waiting.extend(part.values())
-        elif isinstance(part, list):
-            waiting.extend(part)
-    return found
-
-
-def _looser(old: Json, new: Json, path: tuple[str, ...]) -> str:
-    """Why a change inside of a policy lets more in; empty where it is not in one, or lets nothing more in."""
-    if "Statement" not in path:
         return ""
-    to = path[: path.index("Statement") + 1]
-    before, after = _statements(guards.read(old, to)), _statements(guards.read(new, to))
-    if any(not any(_covers(b, a) for b in before) for a in after if a.get("Effect") == "Allow"):
-        return "a policy allows more than it did"
-    if any(not any(_covers(a, b) for a in after) for b in before if b.get("Effect") == "Deny"):
-        return "a policy no longer denies all that it did"
+    known = facts(kind).at(path[1:])
+    if known.create_only or (known.conditional_create_only and path[1] == "KeySchema"):
+        return f"{path[1]} cannot be changed in place: CloudFormation makes a new one"
+    if known.conditional_create_only and path[1] not in IN_PLACE:
+        return f"{path[1]} may not be changed in place: CloudFormation may make a new one"
     return ""
 
 
-def _statements(found: Any) -> list[Json]:
-    return [s for s in found if isinstance(s, dict)] if isinstance(found, list) else []
+def _indexes(table: Any) -> set[str]:
+    indexes = guards.read(table, ("Properties", "GlobalSecondaryIndexes"))
+    return {str(i.get("IndexName")) for i in indexes if isinstance(i, dict)} if isinstance(indexes, list) else set()
 
 
-def _covers(wide: Json, narrow: Json) -> bool:
-    """Whether whatever ``narrow`` is about, ``wide`` is about, too; the name of a statement means nothing."""
-    for part in (wide.keys() | narrow.keys()) - {"Sid", "Condition"}:
-        ours, theirs = wide.get(part), narrow.get(part)
-        if part in ("Action", "Resource") and isinstance(ours, list) and isinstance(theirs, list):
-            if not all(t in ours for t in theirs):
-                return False
-        elif part == "Principal" and isinstance(ours, dict) and isinstance(theirs, dict):
-            if not all(
-                t in ours.get(k, []) for k, of in theirs.items() for t in (of if isinstance(of, list) else [of])
-            ):
-                return False
-        elif ours != theirs:
-            return False
-    conditions = wide.get("Condition", {})
-    return all(
-        narrow.get("Condition", {}).get(how, {}).get(k) == v for how, of in conditions.items() for k, v in of.items()
-    )
-
-
-def _reach(resource: Json) -> str:
-    """What a new resource lets others do, where it is one of those that reach stores."""
-    allowed = sorted(
-        {
-            action
-            for p in _policies(resource)
-            for s in p["Statement"]
-            if isinstance(s, dict) and s.get("Effect") == "Allow"
-            for action in _actions(s)
-        }
-    )
-    return f", which allows {', '.join(allowed[:5])}{' …' if len(allowed) > 5 else ''}" if allowed else ""
-
-
-def _actions(statement: Json) -> list[str]:
-    found = statement.get("Action")
-    return [a for a in found if isinstance(a, str)] if isinstance(found, list) else []
-
-
-# Renames
-
-
-def _renamed(base: Json, head: Json) -> dict[str, str]:
-    """Logical ids of ``head`` that are those of ``base`` under another name: by type and name, or the only one."""
-    gone, come = ({k: r for k, r in one.items() if k not in other} for one, other in ((base, head), (head, base)))
-    pairs: dict[str, str] = {}
-    for new, resource in come.items():
-        alike = [old for old, r in gone.items() if r.get("Type") == resource.get("Type") and old not in pairs.values()]
-        named = [old for old in alike if _identity(gone[old]) == _identity(resource) != ()]
-        kind = resource.get("Type")
-        alone = len(alike) == 1 and sum(r.get("Type") == kind for r in come.values()) == 1
-        if len(named) == 1 or (alone and not _identity(resource) and not _identity(gone[alike[0]])):
-            pairs[new] = (named or alike)[0]
-    return pairs
-
-
-def _identity(resource: Json) -> tuple[str, ...]:
-    """What names a resource, as far as the template fixes it."""
-    kind = str(resource.get("Type"))
-    names = [path for paths in facts(kind).identity for path in paths] + [guards.STORES.get(kind, "")]
-    noun = kind.rpartition("::")[2]
-    found = (guards.read(resource, ("Properties", n)) for n in dict.fromkeys([*names, f"{noun}Name", "Name"]) if n)
-    return tuple(json.dumps(f, sort_keys=True) for f in found if f is not None)
-
-
-def _moved(id_: str, old: str, new: str, resource: Json) -> Change:
-    says = f"its logical id changes from {old} to {new}: CloudFormation makes a new {resource.get('Type')}"
-    store = store_name(resource)
-    return Change(kind=Kind.REPLACED, stack=id_, resource=new, store=store, before=old, after=new, says=says)
-
-
-def _referring(tree: Any, renamed: Mapping[str, str]) -> Any:
-    """``tree`` with the logical ids of base: a renamed resource is one change, and what refers to it is none."""
-    if not renamed:
-        return tree
-    match tree:
-        case {"Ref": str(name)} if len(tree) == 1:
-            return {"Ref": renamed.get(name, name)}
-        case {"Fn::GetAtt": [str(name), *rest]} if len(tree) == 1:
-            return {"Fn::GetAtt": [renamed.get(name, name), *rest]}
-        case dict():
-            return {
-                (renamed.get(k, k) if isinstance(v, dict) and "Type" in v else k): (
-                    sorted(renamed.get(d, d) for d in v)
-                    if k == "DependsOn" and isinstance(v, list)
-                    else _referring(v, renamed)
-                )
-                for k, v in tree.items()
-            }
-        case list():
-            return [_referring(v, renamed) for v in tree]
-    return tree
-
-
-def _resources(contract: Json) -> Json:
-    found = contract["template"].get("Resources", {})
-    return {k: r for k, r in found.items() if isinstance(r, dict)} if isinstance(found, dict) else {}
-
-
-def _mentions(resource: Json, stores: Mapping[str, str]) -> str | None:
-    """The one store that a resource is about: an alarm on it, its key, its policy."""
-    text = json.dumps(resource)
-    found = {name for logical_id, name in stores.items() if f'"{logical_id}"' in text or (name and f'"{name}"' in text)}
-    return found.pop() if len(found) == 1 else None
+def _alarms(contract: Json | None, store: str | None) -> int:
+    if contract is None or store is None:
+        return 0
+    names = store_names(resources(contract))
+    return sum(r.get("Type") == ALARM and about(r, names) == store for r in resources(contract).values())

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.assembly import load
+from holdfast import stamp
+from holdfast.assembly import STACK, Synthesized, load, stacks
 from holdfast.cfn import normal
+from holdfast.contract.assets import Asset, assets, held, is_template, unusual
 from holdfast.contract.files import VERSION
 from holdfast.errors import InputError
 
@@ -27,113 +27,129 @@ OF_STACK = (
 )
 ASSET = re.compile(r"\b[0-9a-f]{64}\b|<hash of the code>")
 VERSIONED = re.compile(r"(CurrentVersion[0-9A-F]{8})([0-9a-f]{32}\b|<hash of the code>)")
+SHORT = len("<hash of the code>")  # what is shorter holds no hash
 CODE = "<code>"  # where CDK writes a hash of what the contract lists under ``code``
-OF_INSTALLER = frozenset({"RECORD", "INSTALLER", "REQUESTED"})  # how a package was unpacked, not what it holds
-STAGES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a manifest says that a stack's template lies, and the digest of the file that was synthesized."""
-
-    stack: str
-    told: str
-    digest: str
-
-    @property
-    def right(self) -> bool:
-        return self.digest in self.told
+NESTED = "AWS::CloudFormation::Stack"
+UPLOADED = "(uploaded)"  # what no resource refers to
+MAX_NESTED = 10
 
 
 def contracts(assembly: Path) -> dict[str, Json]:
     """By stack id, stages included."""
-    return {id_: _contract(folder, id_, artifact, artifacts) for folder, id_, artifact, artifacts in _stacks(assembly)}
+    return made(stacks(assembly))
 
 
-def addresses(assembly: Path) -> list[Address]:
-    """The template's address in the manifest is checked and not stored: it changes with every byte."""
-    found = []
-    for folder, id_, artifact, _ in _stacks(assembly):
-        properties = artifact["properties"]
-        digest = hashlib.sha256((folder / properties["templateFile"]).read_bytes()).hexdigest()
-        found.append(Address(id_, str(properties.get("stackTemplateAssetObjectUrl", "")), digest))
-    return found
+def made(found: Iterable[Synthesized]) -> dict[str, Json]:
+    digests: dict[Path, str] = {}
+    reports: dict[Path, Any] = {}
+    waived: dict[Path, Json] = {}
+    contracts = {}
+    for stack in found:
+        if stack.folder not in reports:
+            reports[stack.folder] = _reported(stack.folder)
+        if stack.outdir not in waived:
+            waived[stack.outdir] = stamp.waived(stack.outdir)
+        of_stack = waived[stack.outdir].get(stack.id, {})
+        contracts[stack.id] = _contract(stack, digests, reports[stack.folder], of_stack)
+    return contracts
 
 
-def _stacks(assembly: Path, prefix: str = "", depth: int = 0) -> Iterator[tuple[Path, str, Json, Json]]:
-    artifacts = load(assembly / "manifest.json").get("artifacts")
-    if not isinstance(artifacts, dict) or depth > STAGES:
-        raise InputError(f"{assembly / 'manifest.json'} is not a CDK manifest: run `cdk synth` again")
-    for name, artifact in artifacts.items():
-        kind = artifact.get("type") if isinstance(artifact, dict) else None
-        properties = artifact.get("properties", {}) if isinstance(artifact, dict) else {}
-        if kind == "aws:cloudformation:stack":
-            yield assembly, prefix + name, artifact, artifacts
-        elif kind == "cdk:cloud-assembly" and isinstance(inside := properties.get("directoryName"), str):
-            yield from _stacks(_inside(assembly, inside), f"{prefix}{name}-", depth + 1)
-
-
-def _contract(folder: Path, id_: str, artifact: Json, artifacts: Json) -> Json:
-    properties = artifact.get("properties", {})
-    raw = load(_inside(folder, properties["templateFile"]))
-    assets = dict(_assets(folder, artifact, artifacts))
+def _contract(stack: Synthesized, digests: dict[Path, str], reported: dict[str, Json], waived: Json) -> Json:
+    properties = stack.properties
+    uploaded = list(assets(stack))
+    elsewhere = unusual(stack, uploaded)
+    template, code, nested = _template(stack, stack.template, uploaded, digests, 0)
     return {
         "version": VERSION,
         "stack": {
-            "name": properties.get("stackName", id_),
-            "environment": artifact.get("environment"),
+            "name": stack.name,
+            "environment": stack.artifact.get("environment"),
             **{k: normal.value(properties[k]) for k in OF_STACK if properties.get(k)},
-            "dependencies": sorted(d for d in artifact.get("dependencies", ()) if _is_stack(artifacts.get(d))),
+            **({"uploads": elsewhere} if elsewhere else {}),
+            "dependencies": sorted(name for name, _ in stack.depends_on(STACK)),
         },
-        "acknowledged": _acknowledged(folder, id_),
-        "code": dict(sorted(_code(raw, assets))),
-        "template": _without_hashes(normal.template(raw)),
+        "acknowledged": _sorted(reported.get(stack.id, {})),
+        **({"waived": waived} if waived else {}),
+        "code": code,
+        **({"nested": nested} if nested else {}),
+        "template": template,
     }
 
 
-def _acknowledged(folder: Path, id_: str) -> Json:
-    """Every accepted finding of cdk-nag: {reason: {rule: [construct, …]}}."""
-    found: Json = {}
-    if not (path := folder / "validation-report.json").is_file():
-        return found
-    for plugin in load(path).get("pluginReports", []):
-        for violation in plugin.get("suppressedViolations", []):
-            for construct in violation["violatingConstructs"]:
-                if construct["constructPath"].startswith(f"{id_}/"):
-                    rules = found.setdefault(violation["reason"], {})
-                    rules.setdefault(violation["ruleName"], []).append(construct["constructPath"])
-    return {reason: {rule: sorted(found[reason][rule]) for rule in sorted(found[reason])} for reason in sorted(found)}
+def _reported(folder: Path) -> dict[str, Json]:
+    """Every accepted finding of cdk-nag by stack: {reason: {rule: [construct, …]}}."""
+    path = folder / "validation-report.json"
+    reports = load(path).get("pluginReports") if path.is_file() else None
+    found: dict[str, Json] = {}
+    for violation in _suppressed(reports if isinstance(reports, list) else []):
+        match violation:
+            case {"reason": str(reason), "ruleName": str(rule), "violatingConstructs": list(constructs)}:
+                for construct in constructs:
+                    match construct:
+                        case {"constructPath": str(path_)}:
+                            rules = found.setdefault(path_.partition("/")[0], {}).setdefault(reason, {})
+                            rules.setdefault(rule, []).append(path_)
+    return found
 
 
-def _is_stack(artifact: Any) -> bool:
-    return isinstance(artifact, dict) and artifact.get("type") == "aws:cloudformation:stack"
+def _sorted(acknowledged: Json) -> Json:
+    return {reason: {r: sorted(rules[r]) for r in sorted(rules)} for reason, rules in sorted(acknowledged.items())}
 
 
-def _assets(folder: Path, artifact: Json, artifacts: Json) -> Iterator[tuple[str, Path]]:
-    """Files and folders that are uploaded for a stack, by CDK's hash of them."""
-    for name in artifact.get("dependencies", ()):
-        manifest = artifacts.get(name)
-        if not isinstance(manifest, dict) or manifest.get("type") != "cdk:asset-manifest":
-            continue
-        content = load(_inside(folder, manifest["properties"]["file"]))
-        for hash_, entry in (content.get("files") or {}).items():
-            if isinstance(path := entry.get("source", {}).get("path"), str):
-                yield hash_.partition("-")[0], _inside(folder, path)
+def _suppressed(reported: list[Any]) -> Iterator[Any]:
+    for plugin in reported:
+        match plugin:
+            case {"suppressedViolations": list(violations)}:
+                yield from violations
 
 
-def _code(raw: Mapping[str, Any], assets: Mapping[str, Path]) -> Iterator[tuple[str, Json]]:
-    """What each resource carries, by property: CDK's hash, and the digest of the files themselves."""
-    digests = {hash_: digest(path) for hash_, path in assets.items() if path.suffix != ".json"}
-    for logical_id, resource in raw.get("Resources", {}).items():
-        properties = resource.get("Properties") if isinstance(resource, dict) else None
-        found = {
-            path: {"asset": hash_, "files": digests[hash_]}
-            for path, text in leaves(properties)
-            for hash_ in ASSET.findall(text)
-            if hash_ in digests
-        }
-        if found:
-            yield VERSIONED.sub(r"\1", logical_id), found
+def _template(
+    stack: Synthesized, raw: Json, uploaded: list[Asset], digests: dict[Path, str], depth: int
+) -> tuple[Json, Json, Json]:
+    """A template in normal form, what code it carries, and the nested templates that lie in the folder."""
+    by_id = {a.id: a for a in uploaded}
+    own = {a.id for a in uploaded if is_template(stack, a)}
+    code: Json = {}
+    nested: Json = {}
+    mentioned: set[str] = set()
+    if by_id.keys() - own:
+        for logical_id, resource in _resources(raw).items():
+            for path, id_ in _mentions(resource, by_id.keys()):
+                mentioned.add(id_)
+                if resource.get("Type") == NESTED and path.partition("/")[0] == "TemplateURL":
+                    nested[logical_id] = _nested(stack, by_id[id_], uploaded, digests, depth + 1)
+                else:
+                    carried = code.setdefault(VERSIONED.sub(r"\1", logical_id), {})
+                    carried[path] = held(stack, by_id[id_], digests)
+        if depth == 0:
+            left = sorted(by_id.keys() - own - mentioned - _within(nested))
+            code |= {UPLOADED: {i: held(stack, by_id[i], digests) for i in left}} if left else {}
+    template = _without_hashes(normal.template(raw), by_id.keys() - own, code.keys() | nested.keys())
+    return template, dict(sorted(code.items())), dict(sorted(nested.items()))
+
+
+def _mentions(resource: Json, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
+    known = set(ids)
+    for path, text in leaves(resource.get("Properties")):
+        if len(text) >= 64:
+            yield from ((path, id_) for id_ in ASSET.findall(text) if id_ in known)
+
+
+def _nested(stack: Synthesized, asset: Asset, uploaded: list[Asset], digests: dict[Path, str], depth: int) -> Json:
+    if depth > MAX_NESTED:
+        raise InputError(f"{stack.id} nests stacks deeper than {MAX_NESTED} levels: run `cdk synth` again")
+    raw = load(stack.inside(asset.source.get("path")))
+    template, code, nested = _template(stack, raw, uploaded, digests, depth)
+    return {"template": template, "code": code, **({"nested": nested} if nested else {})}
+
+
+def _within(nested: Json) -> set[str]:
+    """The ids of the assets that nested templates carry."""
+    found: set[str] = set()
+    for inner in nested.values():
+        found |= {carried["asset"] for of in inner["code"].values() for carried in of.values()}
+        found |= _within(inner.get("nested", {}))
+    return found
 
 
 def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
@@ -144,43 +160,50 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from leaves(part, f"{path}/{name}" if path else str(name))
 
 
-def digest(path: Path) -> str:
-    """Of what a file or folder holds: names, contents, links, and whether a file can be run."""
-    lines = []
-    for file in [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_symlink() or p.is_file()):
-        if file.parent.name.endswith(".dist-info") and file.name in OF_INSTALLER:
-            continue
-        name = file.relative_to(path).as_posix() if file != path else ""
-        if file.is_symlink():
-            lines.append(f"{name}\0link\0{file.readlink()}")
-        else:
-            run = "x" if file.stat().st_mode & 0o100 else "-"
-            lines.append(f"{name}\0{run}\0{hashlib.sha256(file.read_bytes()).hexdigest()}")
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+def _resources(raw: Mapping[str, Any]) -> dict[str, Json]:
+    found = raw.get("Resources")
+    return {k: r for k, r in found.items() if isinstance(r, dict)} if isinstance(found, dict) else {}
 
 
 def brought_up(contract: Json) -> Json:
     """A contract of any version in today's normal form, so that both sides of a comparison are alike."""
-    stack = contract["stack"]
-    if contract.get("version", 0) == 0:  # a snapshot from before contracts: no code, no roles
-        stack = {k: v for k, v in stack.items() if v is not False}
-    return {**contract, "stack": stack, "template": _without_hashes(normal.template(contract["template"]))}
+    if contract.get("version", 0) > 0:
+        return _normal(contract)
+    # A snapshot from before contracts, or a template as it is deployed: no code, no roles, and hashes of any asset.
+    found = _normal(contract)
+    stack = {k: v for k, v in contract["stack"].items() if v is not False}
+    return {**found, "stack": stack, "template": _replaced(found["template"], ASSET)}
 
 
-def _without_hashes(tree: Any) -> Any:
-    """What the code decides stands under ``code``, so that a change of code is one difference."""
+def _normal(part: Json) -> Json:
+    nested = {k: _normal(n) for k, n in part.get("nested", {}).items()}
+    return {**part, **({"nested": nested} if nested else {}), "template": normal.template(part["template"])}
+
+
+def _without_hashes(template: Json, ids: Iterable[str], carrying: Container[str]) -> Json:
+    """What the code decides stands under ``code``, so that a change of code is one difference.
+
+    ``carrying`` are the resources that mention one of the assets ``ids``: the others need not be looked at.
+    """
+    resources = template.get("Resources", {})
+    hashes = re.compile("|".join(map(re.escape, sorted(ids))) or "(?!)")
+    if any("CurrentVersion" in logical_id for logical_id in resources):  # which any other resource may refer to
+        found: Json = _replaced(template, hashes)
+        return found
+    made = {k: _replaced(r, hashes) if k in carrying else r for k, r in resources.items()}
+    rest = {k: _replaced(v, hashes) for k, v in template.items() if k != "Resources"}
+    return dict(sorted({**rest, **({"Resources": made} if made else {})}.items()))
+
+
+def _replaced(tree: Any, hashes: re.Pattern[str]) -> Any:
     if isinstance(tree, dict):
-        return {VERSIONED.sub(r"\1", k): _without_hashes(v) for k, v in tree.items()}
+        return {_without_hash(k, hashes): _replaced(v, hashes) for k, v in tree.items()}
     if isinstance(tree, list):
-        return [_without_hashes(v) for v in tree]
-    return ASSET.sub(CODE, VERSIONED.sub(r"\1", tree)) if isinstance(tree, str) else tree
+        return [_replaced(v, hashes) for v in tree]
+    return _without_hash(tree, hashes) if isinstance(tree, str) else tree
 
 
-def _inside(folder: Path, name: str) -> Path:
-    """A path of the assembly; one that leads elsewhere is refused."""
-    path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise InputError(
-            f"{folder / 'manifest.json'} names {name}, which is outside of the folder: run `cdk synth` again"
-        )
-    return path
+def _without_hash(text: str, hashes: re.Pattern[str]) -> str:
+    if len(text) < SHORT:
+        return text  # as nearly all are
+    return hashes.sub(CODE, VERSIONED.sub(r"\1", text))

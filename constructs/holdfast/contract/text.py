@@ -1,48 +1,103 @@
-"""A diff for people and for machines: as text, as Markdown for the pull request, as JSON."""
+"""A diff for people: as text, and as Markdown for the pull request."""
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from typing import Any
 
-from holdfast.cfn.compare import ABSENT
-from holdfast.contract.diff import SERIOUS, Change, Kind
-from holdfast.text import printable
+from holdfast.contract.approvals import NONE, Review
+from holdfast.contract.diff import Change, Kind
+from holdfast.contract.groups import Block, blocks, few, line_of, shown
+from holdfast.text import counted, printable
 
+__all__ = ["line_of", "markdown", "shown", "summary", "text"]
 COLOURS = {Kind.WEAKENED: "31", Kind.REMOVED: "31", Kind.REPLACED: "31", Kind.ADDED: "33", Kind.CHANGED: "2"}
-SECRET = ("Environment", "Parameters", "parameters", "MasterUserPassword", "SecretString", "UserData", "AuthToken")
-LONG = 90
+FOLDED = {Kind.ADDED: 20, Kind.CHANGED: 20}  # blocks that are shown of what is not serious
+LINES = 5  # of such a block
 FIRST = 5
+LIMIT = 60_000  # GitHub takes comments of 65,536 characters
+MARKS = re.compile(r"([\\`*_{}\[\]<>|#!~@])")
+ALL = "`--format json` lists all"
+APPROVE = 'holdfast accept --because "why" --by "who" --until YYYY-MM-DD'
 
 
-def text(changes: Sequence[Change], against: str, *, colour: bool = False) -> str:
+def text(changes: Sequence[Change], against: str, review: Review = NONE, *, colour: bool = False) -> str:
     lines = [f"against {printable(against)}"]
-    for (kind, stack, about), group in groupby(changes, key=lambda c: (c.kind, c.stack, c.store or c.resource)):
-        word = f"{kind.value.upper():8}"
-        word = f"\033[{COLOURS[kind]}m{word}\033[0m" if colour else word
-        lines.append(f"{word}  {printable(_about(stack, about))}")
-        lines += [f"          {printable(line)}" for line in map(line_of, group)]
+    for kind in Kind:
+        of_kind = [b for b in blocks(changes) if b.kind is kind]
+        shown_ = of_kind[: FOLDED.get(kind, len(of_kind))]
+        for block in shown_:
+            word = f"{kind.value.upper():8}"
+            word = f"\033[{COLOURS[kind]}m{word}\033[0m" if colour else word
+            lines.append(f"{word}  {printable(block.title)}")
+            lines += [f"          {printable(line)}" for line in _folded(block)]
+            lines += [f"          {printable(line)}" for line in _approval(block, review)]
+        if more := len(of_kind) - len(shown_):
+            lines.append(f"{kind.value.upper():8}  {more} more of these: {ALL}")
+    lines += [f"approval  {printable(line)}" for line in review.problems]
+    if review.open and all(c.approvable for c in review.open):
+        lines.append(f"to approve, a revert of a strengthening too: {APPROVE}")
     return "\n".join(lines)
 
 
-def markdown(changes: Sequence[Change], against: str) -> str:
-    """Five lines first, the rest folded."""
-    lines = [f"**holdfast diff** against {_code(against)}: {summary(changes)}", ""]
-    told = [
-        f"- **{c.kind.value}** {_code(_about(c.stack, c.store or c.resource))}: {_code(line_of(c))}" for c in changes
-    ]
-    lines += told[:FIRST]
-    if len(told) > FIRST:
-        lines += ["", f"<details><summary>{len(told) - FIRST} more</summary>", "", *told[FIRST:], "", "</details>"]
+def _folded(block: Block) -> list[str]:
+    lines = block.lines
+    if block.kind not in FOLDED or len(lines) <= LINES + 1:
+        return lines
+    return [*lines[:LINES], f"and {len(lines) - LINES} more: {ALL}"]
+
+
+def _approval(block: Block, review: Review) -> Iterator[str]:
+    by = [found[1] for c in block.changes if (found := review.approval(c))]
+    if by:
+        part = "" if len(by) == len(block.changes) else f"{len(by)} of {len(block.changes)} "
+        yield f"{part}approved by {few(list(dict.fromkeys(a.by for a in by)))}: {few([a.because for a in by])}"
+    fixed = [c for c in block.changes if not c.approvable]
+    if fixed:
+        what = ", ".join(dict.fromkeys(c.guard or c.kind.value for c in fixed))
+        yield f"cannot be approved ({what}): personal durable data in production keeps DP, RETAIN and CMK"
+
+
+def markdown(changes: Sequence[Change], against: str, review: Review = NONE) -> str:
+    """Five lines first, the rest folded; cut where a comment would be too long."""
+    found = blocks(changes)
+    state = f", **{len(review.open)} without an approval**" if review.open else ""
+    head = [f"**holdfast diff** against {_plain(against)}: {summary(changes)}{state}", ""]
+    head += [f"- **{b.kind.value}** {_code(b.title)}: {_code((b.lines or [''])[0])}" for b in found[:FIRST]]
+    if len(found) > FIRST:
+        head.append(f"- and {len(found) - FIRST} more")
+    head += [f"- **approval** {_plain(line)}" for line in review.problems]
+    if review.open and all(c.approvable for c in review.open):
+        head += ["", f"To approve: `{APPROVE}`"]
+    body = [part for kind in Kind if (part := _section([b for b in found if b.kind is kind], kind, review))]
+    return _cut("\n".join(head), body)
+
+
+def _section(of_kind: Sequence[Block], kind: Kind, review: Review) -> list[str]:
+    if not of_kind:
+        return []
+    lines = [f"<details><summary>{kind.value} ({sum(len(b.changes) for b in of_kind)})</summary>", ""]
+    for block in of_kind:
+        lines.append(f"- {_code(block.title)}")
+        if len(block.subjects) > 1:
+            lines.append(f"  - in {', '.join(_code(n or s) for s, n in block.subjects)}")
+        lines += [f"  - {_code(line)}" for line in (*block.lines, *_approval(block, review))]
+    return [*lines, "", "</details>"]
+
+
+def _cut(head: str, sections: Sequence[Sequence[str]]) -> str:
+    """Whole lines, as many as fit; a section that is cut is closed."""
+    lines = [head[: LIMIT // 2]]
+    size = len(lines[0])
+    for section in sections:
+        kept: list[str] = []
+        for line in section:
+            if size + len(line) + 200 > LIMIT:
+                return "\n".join([*lines, "", *kept, "", *(["</details>", ""] if kept else []), f"Cut here: {ALL}."])
+            size += len(line) + 1
+            kept.append(line)
+        lines += ["", *kept]
     return "\n".join(lines)
-
-
-def as_json(changes: Sequence[Change], against: str) -> str:
-    counts = {k.value: sum(c.kind is k for c in changes) for k in Kind}
-    document = {"version": 1, "command": "diff", "against": against, "summary": counts, "changes": list(_rows(changes))}
-    return json.dumps(document, indent=2)
 
 
 def summary(changes: Sequence[Change]) -> str:
@@ -50,46 +105,14 @@ def summary(changes: Sequence[Change]) -> str:
     return ", ".join(counts) or "nothing differs"
 
 
-def exit_code(changes: Sequence[Change]) -> int:
-    return int(any(c.kind in SERIOUS for c in changes))
-
-
-def line_of(change: Change) -> str:
-    """What changed, in one line: what it means, where, and both values."""
-    values = f"{shown(change, change.before)} → {shown(change, change.after)}"
-    place = "/".join(change.path)
-    if change.before is ABSENT and change.after is ABSENT:
-        return change.says
-    return f"{change.says}: {place} {values}" if change.says and place else f"{change.says or place}: {values}"
-
-
-def shown(change: Change, value: Any) -> str:
-    """A value as far as it may be seen: what may hold a secret is only said to differ."""
-    if value is ABSENT:
-        return "absent"
-    if any(step in SECRET for step in change.path):
-        return "(not shown)"
-    found = json.dumps(value)
-    return found if len(found) <= LONG else f"{found[: LONG - 1]}…"
-
-
-def _rows(changes: Sequence[Change]) -> Iterator[dict[str, Any]]:
-    for c in changes:
-        yield {
-            "change": c.kind.value,
-            "stack": c.stack,
-            "resource": c.resource or None,
-            "store": c.store,
-            "path": "/".join(c.path),
-            "before": None if c.before is ABSENT else shown(c, c.before),
-            "after": None if c.after is ABSENT else shown(c, c.after),
-            "detail": c.says,
-        }
-
-
-def _about(stack: str, name: str) -> str:
-    return f"{name} in {stack}" if name else stack
-
-
 def _code(words: str) -> str:
-    return "`" + printable(words).replace("`", "'") + "`"
+    """As code, in which nothing is a mark but the backtick, and in a table the bar."""
+    return "`" + printable(words).replace("`", "'").replace("|", "\\|") + "`"
+
+
+def _plain(words: str) -> str:
+    return MARKS.sub(r"\\\1", printable(words))
+
+
+def left(review: Review) -> str:
+    return f"; {counted(len(review.open), 'change')} without an approval" if review.open else ""

@@ -101,7 +101,7 @@ def inject(client: Client, outdir: Path, *, now: datetime) -> None:
     live: list[Live] = []
     for stack in stacks.values():
         if stack.id not in (NOT_IN_PROD, ORPHANS, BY_HAND):
-            template = client.with_code(_as_it_was(stack), stack.region)
+            template = client.with_code(as_it_was(stack.id, stack.template), stack.region)
             tags = {} if stack.id in UNTAGGED else stack.tags
             client.deploy(stack.name, template, stack.region, tags=tags, protected=stack.protected)
             live += _tables(stack)
@@ -117,13 +117,14 @@ def inject(client: Client, outdir: Path, *, now: datetime) -> None:
     set_dates(client, now)
 
 
-def _as_it_was(stack: Stack) -> Json:
-    template = copy.deepcopy(stack.template)
+def as_it_was(stack: str, template: Json) -> Json:
+    """The template of a stack, or that of its contract, as it was deployed last."""
+    template = copy.deepcopy(template)
     for table in _resources(template):
-        if stack.id == NEVER_DEPLOYED:
+        if stack == NEVER_DEPLOYED:
             for guard in ("DeletionProtectionEnabled", "PointInTimeRecoverySpecification"):
                 table.pop(guard, None)
-        if stack.id in UNTAGGED:
+        if stack in UNTAGGED:
             table.pop("Tags", None)
     return template
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from holdfast.audit import Audit
-from holdfast.report import document, html, junit, sarif, text
+from holdfast.report.text import plain
 from holdfast.rules.base import ORDER, Finding, Outcome, Severity
+
+if TYPE_CHECKING:
+    from holdfast.audit import Audit
+    from holdfast.report.places import Place
 
 FORMATS = ("text", "json", "sarif", "junit", "html")
 SHOWN = frozenset({Outcome.FAIL, Outcome.UNKNOWN})
@@ -21,22 +25,35 @@ def render(
     everything: bool = False,
     colour: bool = False,
     audit: Audit | None = None,
+    place: Place | None = None,
 ) -> str:
-    """``findings`` in one of FORMATS: what failed or is unknown, or everything. ``audit`` is where they are from."""
-    if style not in ("json", "sarif"):  # which escape by themselves, and lose nothing
-        findings = [text.plain(f) for f in findings]
+    """``findings`` in one of FORMATS: what failed or is unknown, or everything. ``audit`` is where they are from.
+
+    ``place`` says at which file and line of the repository a finding points.
+    """
     shown = [f for f in findings if everything or f.outcome in SHOWN]
-    match style:
+    match style:  # each is imported when it is asked for; JSON escapes by itself, and loses nothing
         case "json":
+            from holdfast.report import document
+
             return document.render(shown, findings, command=command, env=env, audit=audit)
         case "sarif":
-            return sarif.render(shown)
+            from holdfast.report import sarif
+
+            return sarif.render(shown, place)
         case "junit":
-            return junit.render(findings, command=command)
+            from holdfast.report import junit
+
+            return junit.render([plain(f) for f in findings], command=command)
         case "html":
-            return html.render(shown, findings, command=command, env=env, audit=audit)
+            from holdfast.report import html
+
+            return html.render([plain(f) for f in shown], findings, command=command, env=env, audit=audit)
         case _:
-            return text.render_audit(shown, audit.rows, colour=colour) if audit else text.render(shown, colour=colour)
+            from holdfast.report import text
+
+            shown = [plain(f) for f in shown]
+            return text.render_audit(shown, audit, colour=colour) if audit else text.render(shown, colour=colour)
 
 
 def exit_code(findings: Sequence[Finding], fail_on: Severity = Severity.INFO) -> int:

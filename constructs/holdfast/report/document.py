@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from holdfast.audit import Audit, Row
-from holdfast.gap import Gap
+from holdfast.intrinsics import Unknown
 from holdfast.rules.base import Finding, Outcome
+
+if TYPE_CHECKING:
+    from holdfast.audit import Audit, Row, StackRow
+    from holdfast.gap import Commit, Gap
 
 VERSION = 1
 
@@ -30,6 +33,8 @@ def render(
             "at": audit.at.isoformat(timespec="seconds"),
             "tables": [_table(r) for r in audit.rows],
             "read": [{"account": account, "region": region} for account, region in audit.read],
+            "contract": _contract(audit),
+            "stacks": [_stack(s) for s in audit.stacks],
         }
     return json.dumps(document, indent=2)
 
@@ -40,10 +45,15 @@ def row(f: Finding) -> dict[str, Any]:
         "outcome": f.outcome.value,
         "severity": f.rule.severity.value,
         "table": f.table,
+        "store": f.table,
         "stack": f.stack,
         "environment": f.environment,
         "source": f.source.value,
         "where": f.where,
+        "path": f.path or None,
+        "before": f.before,
+        "after": f.after,
+        "change": f.change,
         "detail": f.detail,
         "fix": f.fix,
         "controls": list(f.rule.controls),
@@ -58,11 +68,39 @@ def _gap(gap: Gap) -> dict[str, Any]:
         "deployed": gap.deployed,
         "live": gap.live,
         "says": gap.says,
-        "commit": gap.commit.sha if gap.commit else None,
-        "committed": gap.commit.when.isoformat() if gap.commit else None,
+        **_commit(gap.commit),
         "days_since_commit": gap.days_intended,
+        "why": gap.since.why or None,
         "updated": gap.updated.isoformat() if gap.updated else None,
         "days_since_update": gap.days_since_update,
+        "rolled_back": gap.rolled_back,
+    }
+
+
+def _commit(found: Commit | None) -> dict[str, Any]:
+    return {"commit": found.sha if found else None, "committed": found.when.isoformat() if found else None}
+
+
+def _contract(audit: Audit) -> dict[str, Any]:
+    if isinstance(audit.history, Unknown):
+        return {**_commit(None), "branch": None, "why": audit.history.reason}
+    return {**_commit(audit.history.head), "branch": audit.history.branch, "why": None}
+
+
+def _stack(s: StackRow) -> dict[str, Any]:
+    found = s.running
+    return {
+        "stack": s.stack,
+        "environment": s.environment,
+        "region": s.region,
+        "account": s.account,
+        **_commit(found.commit),
+        "first": found.first.sha if found.first else None,
+        "behind": found.behind,
+        "pending": [{**_commit(p.commit), "says": p.says} for p in found.pending],
+        "nearest": found.nearest.sha if found.nearest else None,
+        "differs": list(found.differs),
+        "why": found.why or None,
     }
 
 

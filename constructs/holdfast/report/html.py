@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
-from holdfast.audit import Audit, Row
-from holdfast.report.text import GUARDS, WORDS, grouped
+from holdfast.report.text import GUARDS, WORDS, against, grouped, running
 from holdfast.rules.base import Finding, Outcome, Severity
+
+if TYPE_CHECKING:
+    from holdfast.audit import Audit, Row
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }
@@ -66,7 +69,8 @@ def _page(shown: Sequence[Finding], findings: Sequence[Finding], title: str, aud
     yield "</ul>"
     if audit:
         accounts = [f"{account} in {region}" for account, region in audit.read]
-        yield f"<p>{audit.at:%Y-%m-%d %H:%M} UTC, account {escape(', '.join(accounts))}</p>"
+        yield f"<p>{audit.at:%Y-%m-%d %H:%M} UTC, account {escape(', '.join(accounts))}, {escape(against(audit))}</p>"
+        yield from (f"<p>{escape(line)}</p>" for line in running(audit))
         yield from _matrix(audit.rows)
     yield "<h2>Findings</h2>"
     severities = [s for s in Severity if any(f.rule.severity is s for f in shown)]
@@ -115,6 +119,9 @@ def _finding(f: Finding) -> Iterator[str]:
     yield f'<article class="{severity}" data-severity="{severity}">'
     yield f'<p><span class="tag">{WORDS[f.outcome]} {severity}</span> {f.rule.id} {escape(f.rule.title)}</p>'
     yield f"<p><b>{escape(f.detail)}</b></p>" if f.detail else ""
+    if f.change:
+        values = [v if v is not None else "absent" for v in (f.before, f.after)]
+        yield f"<p>{escape(f.change)} <code>{escape(f.path)}</code>: {escape(' → '.join(values))}</p>"
     if f.gap:
         gap = f.gap
         columns = f"intent {gap.intent}, deployed {gap.deployed}, live {gap.live}"

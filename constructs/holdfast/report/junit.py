@@ -36,4 +36,5 @@ def render(findings: Sequence[Finding], *, command: str) -> str:
 def _child(case: ElementTree.Element, tag: str, f: Finding) -> None:
     child = ElementTree.SubElement(case, tag, message=f.detail or "not required here")
     if tag != "skipped":
-        child.text = f"{f.where}\nfix: {f.fix}"
+        values = [f"{f.path}: {f.before or 'absent'} → {f.after or 'absent'}"] if f.path else []
+        child.text = "\n".join([f.where, *values, f"fix: {f.fix}"])

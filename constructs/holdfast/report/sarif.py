@@ -1,14 +1,19 @@
-"""SARIF 2.1.0, for code scanning. Places are logical: a table in a stack; the file is the template that shows it."""
+"""SARIF 2.1.0, for code scanning: at the line of a declaration, of the contract, or in the template that shows it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from holdfast.rules.base import Finding, Outcome, Severity
+from holdfast.stamp import release
+
+if TYPE_CHECKING:
+    from holdfast.report.places import Place
 
 LEVELS = {
     Severity.CRITICAL: "error",
@@ -33,40 +38,43 @@ KINDS = {
 }
 
 
-def render(findings: Sequence[Finding]) -> str:
+def render(findings: Sequence[Finding], place: Place | None = None) -> str:
     from holdfast.rules import RULES
 
     index = {rule.id: n for n, rule in enumerate(RULES)}
+    identities = Counter[str]()
     driver = {
         "name": "Holdfast",
+        "semanticVersion": release(),
         "rules": [
             {
                 "id": r.id,
                 "name": r.id,
                 "shortDescription": {"text": r.title},
                 "fullDescription": {"text": r.why},
-                "help": {"text": f"{r.why}\n\nFix: {r.fix}"},
+                "help": {"text": f"{r.why}\n\nFix: {r.remediation}\n\nMore: holdfast explain {r.id}"},
                 "defaultConfiguration": {"level": LEVELS[r.severity]},
                 "properties": {"security-severity": SCORES[r.severity], "tags": ["security", *r.controls]},
             }
             for r in RULES
         ],
     }
+    results = [_result(f, index[f.rule.id], place or _in_template, identities) for f in findings]
     document = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": [_result(f, index[f.rule.id]) for f in findings]}],
+        "runs": [{"tool": {"driver": driver}, "results": results}],
     }
     return json.dumps(document, indent=2)
 
 
-def _result(f: Finding, rule: int) -> dict[str, Any]:
+def _result(f: Finding, rule: int, place: Place, identities: Counter[str]) -> dict[str, Any]:
     about = f"{f.stack}/{f.table}" if f.table else f"{f.stack}/{f.where}"
-    identity = f"{f.rule.id}:{f.environment}:{about}"
-    if f.rule.id.startswith("HF6"):  # an account may show several of one rule on one table: indexes, functions, facts
-        identity += f":{f.where}"
-    # What is live has no file; its declaration has, and a reviewer can go there.
-    file, _, line = (f.declared or "").rpartition(":")
+    identity = f"{f.rule.id}:{f.environment}:{about}:{f.where}:{f.path}"
+    identities[identity] += 1
+    if (count := identities[identity]) > 1:  # several of one rule at one place, such as the facts of an account
+        identity += f":{count}"
+    file, line = place(f)
     return {
         "ruleId": f.rule.id,
         "ruleIndex": rule,
@@ -75,14 +83,17 @@ def _result(f: Finding, rule: int) -> dict[str, Any]:
         "message": {"text": f"{f.table or f.where}: {f.detail or f.rule.title}. Fix: {f.fix}"},
         "locations": [
             {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": quote(file or f.where.partition("#")[0])},
-                    "region": {"startLine": int(line) if file else 1},
-                },
+                "physicalLocation": {"artifactLocation": {"uri": quote(file)}, "region": {"startLine": line}},
                 "logicalLocations": [
                     {"name": f.table or f.where, "fullyQualifiedName": about, "kind": "resource"},
                 ],
             }
         ],
-        "partialFingerprints": {"holdfast/v1": hashlib.sha256(identity.encode()).hexdigest()},
+        "partialFingerprints": {"holdfast/v1": hashlib.sha256(identity.encode(errors="backslashreplace")).hexdigest()},
     }
+
+
+def _in_template(f: Finding) -> tuple[str, int]:
+    """Where it was seen. What is live has no file; its declaration has, and a reviewer can go there."""
+    file, _, line = (f.declared or "").rpartition(":")
+    return (file, int(line)) if file else (f.where.partition("#")[0], 1)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from holdfast.audit import Row
+from holdfast.intrinsics import Unknown
 from holdfast.model import Guard
 from holdfast.rules.base import ORDER, Finding, Outcome, Severity
-from holdfast.text import columns, printable
+from holdfast.text import columns, counted, printable
+
+if TYPE_CHECKING:
+    from holdfast.audit import Audit, Row
 
 WORDS = {Outcome.FAIL: "FAIL", Outcome.UNKNOWN: "????", Outcome.PASS: "ok", Outcome.EXEMPT: "--"}
 GUARDS = {
@@ -25,7 +29,16 @@ COLOURS = {Outcome.FAIL: "31", Outcome.UNKNOWN: "33", Outcome.PASS: "32", Outcom
 
 def render(findings: Sequence[Finding], *, colour: bool) -> str:
     ranked = sorted(findings, key=lambda f: (list(WORDS).index(f.outcome), ORDER[f.rule.severity]))
-    return "\n".join(line for f in ranked for line in _lines(f, colour))
+    alike: dict[object, list[Finding]] = {}
+    for n, f in enumerate(ranked):
+        alike.setdefault(_same(f) or n, []).append(f)
+    return "\n".join(line for group in alike.values() for line in _lines(group[0], colour, group[1:]))
+
+
+def _same(f: Finding) -> object:
+    """What makes two differences of whole stacks one, as of an acknowledgement of something that is in many."""
+    whole = f.change and f.path and not f.table and "#" not in f.where
+    return (f.outcome, f.rule.id, f.detail, f.fix) if whole else None
 
 
 def plain(f: Finding) -> Finding:
@@ -37,17 +50,23 @@ def plain(f: Finding) -> Finding:
         where=printable(f.where),
         detail=printable(f.detail),
         fix=printable(f.fix),
+        path=printable(f.path),
+        before=f.before and printable(f.before),
+        after=f.after and printable(f.after),
+        declared=f.declared and printable(f.declared),
     )
 
 
-def _lines(f: Finding, colour: bool) -> list[str]:
+def _lines(f: Finding, colour: bool, others: Sequence[Finding] = ()) -> list[str]:
     word = f"{WORDS[f.outcome]:4}"
     if colour:
         word = f"\033[{COLOURS[f.outcome]}m{word}\033[0m"
     about = f.table or f.where
     lines = [f"{word}  {f.rule.id}  {f.rule.severity.value:8}  {about}: {f.detail or f.rule.title}"]
     if f.outcome in (Outcome.FAIL, Outcome.UNKNOWN):
-        lines.append(f"      in {f.stack}, {f.where}")
+        lines.append(f"      in {f.stack}, {f.where}{f', declared in {f.declared}' if f.declared else ''}")
+        if others:
+            lines.append(f"      and the same in {', '.join(o.where for o in others)}")
         lines.append(f"      fix: {f.fix}")
     return lines
 
@@ -55,9 +74,9 @@ def _lines(f: Finding, colour: bool) -> list[str]:
 def summary(findings: Sequence[Finding]) -> str:
     tables, stacks = len({f.table for f in findings if f.table}), len({(f.stack, f.environment) for f in findings})
     counts = {o: sum(f.outcome is o for f in findings) for o in Outcome}
+    about = f"{tables} tables and stores, {stacks} stacks: " if findings else ""  # where only contracts are compared
     return (
-        f"{tables} tables and stores, {stacks} stacks: "
-        f"{counts[Outcome.FAIL]} failed, {counts[Outcome.UNKNOWN]} unknown, "
+        f"{about}{counts[Outcome.FAIL]} failed, {counts[Outcome.UNKNOWN]} unknown, "
         f"{counts[Outcome.PASS]} passed, {counts[Outcome.EXEMPT]} exempt"
     )
 
@@ -65,11 +84,30 @@ def summary(findings: Sequence[Finding]) -> str:
 # An audit: what is wrong with one table stands together, with its three columns.
 
 
-def render_audit(findings: Sequence[Finding], rows: Sequence[Row], *, colour: bool) -> str:
+def render_audit(findings: Sequence[Finding], audit: Audit, *, colour: bool) -> str:
     # Of a table in several accounts, the columns of one that is not as intended are shown.
-    by_table = {(r.environment, r.table): r for r in sorted(rows, key=lambda r: bool(apart(r)))}
-    blocks = [_block(about, group, by_table, colour) for about, group in grouped(findings)]
-    return "\n\n".join("\n".join(block) for block in blocks)
+    by_table = {(r.environment, r.table): r for r in sorted(audit.rows, key=lambda r: bool(apart(r)))}
+    blocks = [running(audit), *(_block(about, group, by_table, colour) for about, group in grouped(findings))]
+    return "\n\n".join(text for block in blocks if (text := "\n".join(block)))
+
+
+def against(audit: Audit) -> str:
+    """What was compared with, in one line."""
+    if isinstance(audit.history, Unknown):
+        return f"against no contract, so that no age is known: {printable(audit.history.reason)}"
+    return f"against {printable(audit.history.says)}"
+
+
+def running(audit: Audit) -> Iterator[str]:
+    """Which contract each stack runs; those that run the latest are only counted."""
+    if isinstance(audit.history, Unknown):
+        return
+    current = [s for s in audit.stacks if s.running.commit and not s.running.pending]
+    for s in audit.stacks:
+        if s not in current:
+            yield f"{s.stack} {printable(s.running.told(audit.at, audit.history.merged))}"
+    if current:
+        yield f"{counted(len(current), 'stack')} run{'s' if len(current) == 1 else ''} the latest contract"
 
 
 def grouped(findings: Sequence[Finding]) -> list[tuple[tuple[str | None, str], list[Finding]]]:

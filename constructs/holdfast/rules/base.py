@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any, Generic, TypeVar
 
-from holdfast.catalog import Placed
 from holdfast.gap import Gap
-from holdfast.model import Guard, Table
-from holdfast.observed import Observed, Source
+from holdfast.model import Guard
+from holdfast.observed import Source
 
-__all__ = ["Finding", "Outcome", "Rule", "Severity", "Source", "Subject", "Verdict", "fail", "guarded", "unknown"]
+S = TypeVar("S")
+__all__ = ["Check", "Finding", "Outcome", "Rule", "Severity", "Source", "Verdict", "at", "fail", "run_check", "unknown"]
 
 
 class Outcome(Enum):
@@ -36,6 +37,7 @@ ORDER = {severity: n for n, severity in enumerate(Severity)}  # the worst first
 class Verdict:
     outcome: Outcome
     detail: str = ""
+    part: str = ""  # of what was judged, where a check speaks of several
 
 
 PASS = Verdict(Outcome.PASS)
@@ -50,36 +52,73 @@ def unknown(detail: str) -> Verdict:
     return Verdict(Outcome.UNKNOWN, detail)
 
 
-def guarded(run: Callable[..., Verdict], *arguments: object) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class Check(Generic[S]):
+    """How one kind of subject is judged: a table, a store, a resource of some ``types`` (of any, where none is given) …"""
+
+    of: type[S]
+    run: Callable[[S], Verdict | Iterable[Verdict]]
+    types: tuple[str, ...] = ()
+
+
+def run_check(check: Check[S], subject: S) -> list[Verdict]:
     """What a check says; a check that crashes has failed, it has not passed."""
     try:
-        return run(*arguments)
+        said = check.run(subject)
+        return [said] if isinstance(said, Verdict) else list(said)
     except Exception as error:
-        return fail(f"the rule itself failed ({type(error).__name__}: {error})")
+        return [fail(f"the rule itself failed ({type(error).__name__}: {error})")]
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """One declared table and what a source shows of it."""
+OF_RESOURCE = frozenset(
+    {
+        "Type",
+        "Condition",
+        "CreationPolicy",
+        "DeletionPolicy",
+        "DependsOn",
+        "Metadata",
+        "Properties",
+        "UpdatePolicy",
+        "UpdateReplacePolicy",
+    }
+)
 
-    placed: Placed
-    table: Table
-    required: Guard
-    seen: Observed
+
+def at(kinds: str | Iterable[str], *names: str) -> tuple[str, ...]:
+    """Places of these types: attributes of the resource by their names, anything else among its properties."""
+    of = (kinds,) if isinstance(kinds, str) else kinds
+    return tuple(f"{kind} {n if n in OF_RESOURCE else f'Properties/{n}'}" for kind in of for n in names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """``fix`` is ready to paste: {table}, {region} and {stack} are filled in. ``controls`` are the ids it answers."""
+    """One demand, and all there is to say of it.
+
+    ``remediation`` is ready to paste: {table}, {region} and {stack} are filled in. ``controls`` are the ids it answers.
+    ``checks`` say of each kind of subject whether it holds; rules about accounts have none, because the audit weighs
+    several states at once. Where a rule that it ``requires`` fails, that is the finding, and this one says nothing.
+
+    ``paths`` are the places that it reads, each a CloudFormation type (``*`` for any) and a path from the resource:
+    ``AWS::DynamoDB::Table Properties/DeletionProtectionEnabled``; ``Type`` alone is whether such a resource is there at
+    all. ``stack`` as the type is what the manifest says. A difference from the contract at such a place, or below it, is
+    explained by this rule.
+    """
 
     id: str
     title: str
     why: str
-    fix: str
+    remediation: str
     severity: Severity
     controls: tuple[str, ...] = ()
-    check: Callable[..., Verdict] | None = field(default=None, compare=False, repr=False)  # of one subject
+    guard: Guard | None = None  # which it asks for, where the policy requires it
+    paths: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    checks: tuple[Check[Any], ...] = field(default=(), compare=False, repr=False)
     waivable: bool = True  # if not: never for personal durable prod tables
+    # It says that a thing is as its construct makes it: of a template the contract tells that, and check does not ask;
+    # the audit does, until it compares accounts with the contract, too.
+    audited: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,4 +136,9 @@ class Finding:
     fix: str
     untouchable: bool = False  # about personal durable data in prod
     gap: Gap | None = None  # where intent, deployed and live part, in an audit
-    declared: str | None = None  # file and line of the declaration, where an audit knows it
+    declared: str | None = None  # file and line of the declaration, where it is known
+    # Of a difference between two states: what it is called, where exactly, and both values as far as they may be seen.
+    change: str | None = None
+    path: str = ""
+    before: str | None = None
+    after: str | None = None

@@ -1,187 +1,101 @@
-"""Estate: what is declared exists, once, where it is declared; what exists is declared; what matters is watched."""
+"""Estate: what is declared exists, once, where it is declared, and nothing else does."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from holdfast.catalog import Placed
 from holdfast.intrinsics import Unknown
-from holdfast.model import Guard, Tier
-from holdfast.monitoring import PUBLISHED, Alarm, table_alarms
-from holdfast.observed import wanted
-from holdfast.rules.base import EXEMPT, PASS, Rule, Severity, Subject, Verdict, fail, unknown
-from holdfast.template import AlarmMetric, StackSeen
+from holdfast.model import Table, Tier
+from holdfast.observed import GLOBAL_TABLE, TABLE
+from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
+from holdfast.rules.store_subject import IDENTITY, STORES
+from holdfast.rules.subjects import Expected, Resource, StackSubject, Stranger
+from holdfast.template import HIDING
+
+
+def there(s: Expected) -> Verdict:
+    """Whether a declared table or store is in its stack."""
+    return unknown(s.absent.reason) if isinstance(s.absent, Unknown) else fail(s.absent) if s.absent else PASS
+
+
+def once(s: Expected) -> Verdict:
+    return fail(f"it also stands in {', '.join(s.others)}") if s.others else PASS
+
+
+def still_a_table(s: Expected) -> Verdict:
+    if s.type != GLOBAL_TABLE:
+        return PASS if isinstance(s.about, Table) else EXEMPT
+    return fail(f"it is an {GLOBAL_TABLE}, declared is {TABLE}")
+
+
+def undeclared(s: Stranger) -> Verdict:
+    return fail(f"{s.where} is declared nowhere") if isinstance(s.name, str) else EXEMPT
+
+
+def nameless(s: Stranger) -> Verdict:
+    return unknown(f"{s.where}: {s.name.reason}") if isinstance(s.name, Unknown) else EXEMPT
+
 
 ABSENT = Rule(
     id="HF201",
-    title="Every declared table exists",
-    why="A table that drops out of its stack is deleted by the next deploy, or silently left behind without an owner.",
-    fix="Restore {table} in {stack}; to retire it on purpose, archive it and then drop its declaration.",
+    title="Every declared table and store exists",
+    why="What drops out of its stack is deleted by the next deploy, or silently left behind without an owner.",
+    remediation="Restore {table} in {stack}; to retire it on purpose, archive its data and then drop its declaration.",
     severity=Severity.CRITICAL,
+    paths=at((TABLE, *STORES), "Type")
+    + tuple(f"{kind} Properties/{name}" for of in IDENTITY.values() for kind, name in of.items()),
+    checks=(Check(Expected, there),),
 )
 UNDECLARED = Rule(
     id="HF202",
-    title="Every table is declared",
-    why="A table that nobody declared has no owner, no data class and no required protection: nothing can be said about it.",
-    fix="Declare {table} in stacks/, or remove it from {stack}.",
+    title="Every table and store is declared",
+    why="What is not declared has no owner, no data class and no required protection: nothing can be said about it.",
+    remediation="Declare {table} in stacks/, or remove it from {stack}.",
     severity=Severity.HIGH,
+    paths=at((TABLE, GLOBAL_TABLE, *STORES), "Type"),
+    checks=(Check(Stranger, undeclared),),
 )
 GLOBAL = Rule(
     id="HF203",
-    title="Tables stay tables",
+    title="Tables are not replaced by global tables",
     why="A change from AWS::DynamoDB::Table to GlobalTable deletes the table and makes a new one, and most stock checks do not "
     "look at GlobalTable at all.",
-    fix="Use aws_dynamodb.Table for {table}; CloudFormation does not change the type of a resource.",
+    remediation="Use aws_dynamodb.Table for {table}; CloudFormation does not change the type of a resource.",
     severity=Severity.CRITICAL,
+    paths=at(GLOBAL_TABLE, "Type"),
+    checks=(Check(Expected, still_a_table),),
 )
 TWICE = Rule(
     id="HF204",
     title="A table has one stack",
     why="Two stacks that claim one table undo each other's settings, and the deletion of either threatens the data of both.",
-    fix="Keep {table} in {stack} and drop it from the other.",
+    remediation="Keep {table} in {stack} and drop it from the other.",
     severity=Severity.HIGH,
+    paths=at(TABLE, "TableName"),
+    checks=(Check(Expected, once),),
 )
-NAMELESS = Rule(
-    id="HF207",
-    title="A table's name can be read",
-    why="A table whose name is decided at deploy time cannot be matched with its declaration, so nothing about it is certain.",
-    fix="Write TableName as plain text in {stack}; the construct does.",
-    severity=Severity.HIGH,
-)
+
+
+def terminable(s: StackSubject) -> Verdict:
+    if s.placed.env.tier is not Tier.PROD or s.stack.protected is None:
+        return EXEMPT
+    return PASS if s.stack.protected else fail("termination protection is off")
+
+
 TERMINATION = Rule(
     id="HF013",
-    title="Production stacks refuse to be deleted",
+    title="Production stacks have termination protection",
     why="Termination protection makes DeleteStack fail: the last door before every unretained resource is gone.",
-    fix="Set termination_protection=True on {stack}; live: aws cloudformation update-termination-protection "
+    remediation="Set termination_protection=True on {stack}; live: aws cloudformation update-termination-protection "
     "--enable-termination-protection --stack-name {stack} --region {region}",
     severity=Severity.HIGH,
+    paths=("stack terminationProtection",),
+    checks=(Check(StackSubject, terminable),),
 )
 
 
-def alarms(s: Subject) -> Verdict:
-    if Guard.ALARMS not in s.required:
-        return EXEMPT
-    if isinstance(s.seen.watched, Unknown):
-        return unknown(f"alarms cannot be read: {s.seen.watched.reason}")
-    missing = wanted([i.name for i in s.table.indexes]) - s.seen.watched
-    said = sorted(f"{metric} of {index}" if index else metric for index, metric in missing)
-    return fail(f"no alarm reads {', '.join(said)}") if said else PASS
-
-
-ALARMS = Rule(
-    id="HF205",
-    title="Durable production tables are watched",
-    why="Throttling of a table or an index, slow answers and DynamoDB's own errors are seen by customers first where no alarm "
-    "reads them.",
-    fix="Restore the alarms of {table}: throttles of the table and of each index, latency and system errors.",
-    severity=Severity.MEDIUM,
-    check=alarms,
-)
-
-
-def sounding(s: Subject) -> Verdict:
-    if Guard.ALARMS not in s.required:
-        return EXEMPT
-    if isinstance(s.seen.alarms, Unknown):
-        return unknown(f"alarms cannot be read: {s.seen.alarms.reason}")
-    heard = {name: p.get("heard", False) for name, p in s.seen.alarms.items()}
-    if mute := sorted(name for name, ears in heard.items() if ears is False):
-        return fail(f"no topic of the stack hears {', '.join(mute)}")
-    unsure = sorted(name for name, ears in heard.items() if isinstance(ears, Unknown))
-    return unknown(f"who hears {', '.join(unsure)} is decided at deploy time") if unsure else PASS
-
-
-def as_declared(s: Subject) -> Verdict:
-    if Guard.ALARMS not in s.required:
-        return EXEMPT
-    if isinstance(s.seen.alarms, Unknown):
-        return unknown(f"alarms cannot be read: {s.seen.alarms.reason}")
-    declared = table_alarms(s.table, s.placed.fill(s.table.name))
-    changed = [c for alarm in declared for c in changes(alarm, s.seen.alarms.get(alarm.name))]
-    return fail(f"not as declared: {', '.join(changed)}") if changed else PASS
-
-
-def changes(alarm: Alarm, seen: Mapping[str, Any] | None) -> list[str]:
-    """What about a declared alarm is missing or different in whatever decides when it goes off."""
-    if not seen:
-        return [f"{alarm.name} itself"]
-    want = alarm.properties("", {})
-    return [f"{name} of {alarm.name}" for name in JUDGED if not alike(seen.get(name), want.get(name))]
-
-
-def alike(a: Any, b: Any) -> bool:
-    """Equal as CloudFormation reads it: numbers and booleans may be written as text, and text for text."""
-    if a == b and type(a) is type(b):
-        return True
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        return a.keys() == b.keys() and all(alike(a[k], b[k]) for k in a)
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(alike, a, b))
-    try:
-        return float(a) == float(b)
-    except (TypeError, ValueError):
-        return str(a).lower() == str(b).lower() if isinstance(a, bool) or isinstance(b, bool) else bool(a == b)
-
-
-# What decides whether an alarm goes off.
-JUDGED = (
-    "ComparisonOperator",
-    "DatapointsToAlarm",
-    "EvaluationPeriods",
-    "Metrics",
-    "Threshold",
-    "TreatMissingData",
-)
-SOUNDING = Rule(
-    id="HF208",
-    title="Alarms tell somebody",
-    why="An alarm without actions, or with actions disabled, turns red in a console that nobody looks at.",
-    fix="Restore AlarmActions of the alarms of {table}: the topic of {stack}.",
-    severity=Severity.MEDIUM,
-    check=sounding,
-)
-THRESHOLDS = Rule(
-    id="HF209",
-    title="Alarms go off when they should",
-    why="A threshold that is raised, or a metric that is swapped, silences an alarm as surely as its removal, and looks better.",
-    fix="Restore the alarms of {table} as holdfast.monitoring.table_alarms makes them; change them there if that is meant.",
-    severity=Severity.MEDIUM,
-    check=as_declared,
-)
-DEAF = Rule(
-    id="HF206",
-    title="Alarms read metrics that exist",
-    why="CloudWatch takes an alarm on any metric and dimensions, and one that is never published never fires: UserErrors has no "
-    "TableName, SystemErrors and latency exist per operation only.",
-    fix="Use a metric under dimensions that DynamoDB publishes; holdfast.monitoring.PUBLISHED lists them.",
-    severity=Severity.MEDIUM,
-)
-
-
-def deaf(metric: AlarmMetric) -> Verdict:
-    """Whether an alarm listens to something that is never said."""
-    if isinstance(metric.metric, Unknown):
-        return unknown(f"the metric cannot be read: {metric.metric.reason}")
-    if metric.metric not in PUBLISHED:
-        return fail(f"DynamoDB publishes no metric {metric.metric}")
-    dimensions = set(metric.dimensions)
-    if dimensions in PUBLISHED[metric.metric]:
-        return PASS
-    return fail(f"DynamoDB publishes no {metric.metric} by {', '.join(sorted(dimensions)) or 'no dimension'}")
-
-
-PLACE = Rule(
-    id="HF210",
-    title="Stacks keep their name and their region",
-    why="A stack under another name or in another region is a new stack beside the old one: its tables are empty copies, and the "
-    "old ones are watched by nobody.",
-    fix="Restore the name {stack} and the region {region}; the construct takes both from the declaration.",
-    severity=Severity.CRITICAL,
-)
-
-
-def in_place(placed: Placed, stack: StackSeen) -> Verdict:
+def in_place(s: StackSubject) -> Verdict:
+    placed, stack = s.placed, s.stack
     if stack.name is not None and stack.name != placed.name:
         return fail(f"it is called {stack.name}, declared is {placed.name}")
     if stack.region is None:
@@ -189,19 +103,73 @@ def in_place(placed: Placed, stack: StackSeen) -> Verdict:
     return PASS if stack.region == placed.region else fail(f"it is in {stack.region}, declared is {placed.region}")
 
 
-NESTED = Rule(
-    id="HF211",
-    title="Nothing hides in nested stacks",
-    why="What stands in a nested stack is in another template, which was not read.",
-    fix="Declare what the nested stack of {stack} holds as a stack of its own.",
-    severity=Severity.HIGH,
+PLACE = Rule(
+    id="HF210",
+    title="Stacks keep their name and their region",
+    why="A stack under another name or in another region is a new stack beside the old one: its tables are empty copies, and the "
+    "old ones are watched by nobody.",
+    remediation="Restore the name {stack} and the region {region}; the construct takes both from the declaration.",
+    severity=Severity.CRITICAL,
+    paths=("stack name", "stack environment"),
+    checks=(Check(StackSubject, in_place),),
 )
 
 
-def terminable(tier: Tier, protected: bool | None) -> Verdict:
-    if tier is not Tier.PROD or protected is None:
-        return EXEMPT
-    return PASS if protected else fail("termination protection is off")
+HOLDERS = frozenset({"AWS::CloudFormation::Stack", "AWS::CloudFormation::StackSet"})
 
 
-RULES = (TERMINATION, ABSENT, UNDECLARED, GLOBAL, TWICE, ALARMS, DEAF, NAMELESS, SOUNDING, THRESHOLDS, PLACE, NESTED)
+def nothing_hidden(r: Resource) -> Verdict:
+    """Whether a resource stands in the template as it will be deployed."""
+    if r.type in HOLDERS:
+        return fail("what it holds stands in another template, which was not read")
+    if r.type.endswith("::MODULE"):
+        return fail("it is a module, and what that makes is in another template")
+    found = hidden_in(r.body) if r.stack.may_hide else ""
+    return fail(f"{found} rewrites it when it is deployed") if found else PASS
+
+
+def nothing_rewritten(s: StackSubject) -> Verdict:
+    """Whether the template itself is what will be deployed."""
+    if s.stack.rewritten is not None:
+        return fail(s.stack.rewritten.reason)
+    rest = {name: part for name, part in s.stack.template.items() if name != "Resources"}
+    found = hidden_in(rest)
+    return fail(f"{found} rewrites the template when it is deployed") if found else PASS
+
+
+def hidden_in(tree: Any) -> str:
+    """The macro, include or loop that stands somewhere in a tree; empty where none does."""
+    waiting = [tree]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            for name in part:
+                if name.startswith(HIDING):
+                    return str(name)
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+    return ""
+
+
+NESTED = Rule(
+    id="HF211",
+    title="Nothing hides in nested stacks, macros, includes, modules, loops or names",
+    why="What a nested stack, a macro, AWS::Include, Fn::ForEach or a module makes is not in the template that was reviewed: it is "
+    "decided when it is deployed, and may be anything. A table whose name is decided then cannot be matched with its declaration.",
+    remediation="Write out what it makes in {stack}, and names as plain text; declare what a nested stack holds as a stack of its own.",
+    severity=Severity.HIGH,
+    paths=(
+        *at(("AWS::CloudFormation::Stack", "AWS::CloudFormation::StackSet"), "Type"),
+        *at(TABLE, "TableName"),
+        "stack Transform",
+    ),
+    checks=(
+        Check(Resource, nothing_hidden),
+        Check(StackSubject, nothing_rewritten),
+        Check(Stranger, nameless),
+    ),
+)
+
+
+RULES = (TERMINATION, ABSENT, UNDECLARED, GLOBAL, TWICE, PLACE, NESTED)

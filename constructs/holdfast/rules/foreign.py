@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.catalog import Placed
 from holdfast.intrinsics import Unknown
 from holdfast.model import Attribute, Data, Durable, Environment, Key, Stack, Table, Transient
-from holdfast.observed import GLOBAL_TABLE, Observed
-from holdfast.rules import checked, estate, protection
-from holdfast.rules.base import Finding, Rule, Subject, Verdict, fail, unknown
+from holdfast.observed import GLOBAL_TABLE, NamedKey, Observed
+from holdfast.rules import estate, protection
+from holdfast.rules.base import Check, Finding, Rule, Verdict, fail, unknown
+from holdfast.rules.engine import verdict
+from holdfast.rules.subjects import TableSubject
 from holdfast.template import StackSeen, observe
 
 # Words for environments in which data may be lost; whatever else a tag says is treated like production.
 HARMLESS = frozenset({"test", "dev", "development", "sandbox", "staging", "qa", "ci", "local"})
 TAGS = next(r for r in protection.RULES if r.id == "HF010")
 # What a stranger's table can be asked for: its shape, tags' values and alarms are its own team's affair.
-RULES: tuple[Rule, ...] = tuple(
-    r for r in protection.RULES if r.id in {f"HF00{n}" for n in range(1, 10)} or r.id == "HF012"
+ASKED = frozenset(f"HF00{n}" for n in range(1, 9))
+# Through which services another team uses its key is not known: nobody at all is what counts.
+OPEN = Check(TableSubject, protection.with_key(lambda key, _: protection.open_policy(key)))
+RULES: tuple[Rule, ...] = (
+    *(r for r in protection.RULES if r.id in ASKED),
+    *(replace(r, checks=(OPEN,)) for r in protection.RULES if r.id == "HF009"),
 )
 
 
@@ -35,17 +41,19 @@ def judge_foreign(stack: StackSeen, declared: Mapping[str, Facts]) -> Iterator[F
     """Findings about every table of a stack that Holdfast does not declare."""
     for seen in observe(stack):
         name = seen.name if isinstance(seen.name, str) else seen.where.rpartition("#")[2]
-        for rule, verdict in _verdicts(seen, declared.get(name)):
+        for rule, said in _verdicts(seen, declared.get(name)):
             yield Finding(
                 rule=rule,
-                outcome=verdict.outcome,
-                detail=verdict.detail,
+                outcome=said.outcome,
+                detail=said.detail,
                 table=name,
                 stack=stack.id,
                 environment=None,
                 source=stack.source,
                 where=seen.where,
-                fix=rule.fix.format(table=name, stack=stack.id, region=stack.region or "<region>", ttl="<attribute>"),
+                fix=rule.remediation.format(
+                    table=name, stack=stack.id, region=stack.region or "<region>", ttl="<attribute>"
+                ),
             )
 
 
@@ -53,15 +61,17 @@ def _verdicts(seen: Observed, facts: Facts | None) -> Iterator[tuple[Rule, Verdi
     if seen.type == GLOBAL_TABLE:
         yield estate.GLOBAL, fail("a GlobalTable keeps its protection per replica, where no rule looks: use Table")
         return
+    if isinstance(seen.encryption, NamedKey):  # a central key may be as good as one of its own
+        seen = replace(seen, encryption=Unknown(f"key {seen.encryption.name} is not in this template"))
     said = facts or _from_tags(seen)
     if isinstance(said, Verdict):
         yield TAGS, said
         return
     table = Table(name="foreign", purpose="", key=Key(Attribute("id")), lifetime=said.lifetime, data=said.data)
     placed = Placed(Stack(id=seen.stack, system="", owner="", tables=(table,)), said.environment)
-    subject = Subject(placed, table, placed.required(table), seen)
+    subject = TableSubject(placed, table, placed.required(table), seen)
     for rule in RULES:
-        yield rule, checked(rule, subject)
+        yield rule, verdict(rule, subject)
 
 
 def _from_tags(seen: Observed) -> Facts | Verdict:

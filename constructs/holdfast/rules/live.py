@@ -27,7 +27,7 @@ ABSENT = Rule(
     title="Declared tables are live",
     why="Code that names a table which is not there fails at its first call, and a table that is gone without anybody "
     "having dropped its declaration was deleted by mistake.",
-    fix="If {table} was there before, restore it under its name from its last backup or recovery point; if DynamoDB may not use "
+    remediation="If {table} was there before, restore it under its name from its last backup or recovery point; if DynamoDB may not use "
     "its key, enable the key. If it never was, a deploy makes it, unless something stands against that; the finding says which.",
     severity=Severity.CRITICAL,
 )
@@ -36,7 +36,7 @@ ORPHAN = Rule(
     title="Live tables are declared",
     why="A table that nobody declares has no owner, no data class and no required protection. Most of them outlived a stack "
     "that was deleted, and hold data that somebody may miss.",
-    fix="Declare {table} in stacks/, or archive it and then delete it. A declaration alone does not take it in: a deploy would try "
+    remediation="Declare {table} in stacks/, or archive it and then delete it. A declaration alone does not take it in: a deploy would try "
     f"to create it, which exists, and fail; {IMPORT}.",
     severity=Severity.HIGH,
 )
@@ -45,7 +45,7 @@ UNCODED = Rule(
     title="Tables of a stack are in the code",
     why="The deployed template still has the table and the code has not: the next deploy of that stack deletes it, or leaves "
     "it behind without an owner.",
-    fix="Declare {table} in stacks/ again before {stack} is deployed; to retire it, archive it first.",
+    remediation="Declare {table} in stacks/ again before {stack} is deployed; to retire it, archive it first.",
     severity=Severity.HIGH,
 )
 STACKLESS = Rule(
@@ -53,7 +53,7 @@ STACKLESS = Rule(
     title="Declared tables live in their stack",
     why="A table outside its stack gets none of what a deploy brings: no alarms, no tags, no corrected settings. A deploy of "
     "the stack would try to make the table anew and fail, because the name is taken.",
-    fix="A deploy of {stack} would try to create {table}, which exists, and fail; " + IMPORT + ".",
+    remediation="A deploy of {stack} would try to create {table}, which exists, and fail; " + IMPORT + ".",
     severity=Severity.MEDIUM,
 )
 RETIRING = Rule(
@@ -61,7 +61,7 @@ RETIRING = Rule(
     title="Retired tables are archived",
     why="A table that was replaced, or that nobody needs, is still paid for, still holds data, and still can be read by "
     "mistake.",
-    fix="Follow the archive gates for {table}: find its readers, keep a restorable copy, deny reads for a while, then delete.",
+    remediation="Follow the archive gates for {table}: find its readers, keep a restorable copy, deny reads for a while, then delete.",
     severity=Severity.LOW,
 )
 SUPERSEDED = Rule(
@@ -69,7 +69,7 @@ SUPERSEDED = Rule(
     title="A replaced table holds no more than its successor",
     why="The table that was replaced has more items than the one that replaces it: the data was never moved, and cleaning up "
     "the old table would lose it.",
-    fix="Move the items of {table} to its successor and compare the counts, before anything of {stack} is deployed or cleaned "
+    remediation="Move the items of {table} to its successor and compare the counts, before anything of {stack} is deployed or cleaned "
     "up.",
     severity=Severity.HIGH,
 )
@@ -78,7 +78,7 @@ TWINS = Rule(
     title="An environment mirrors its twin",
     why="What was tried in test says something about prod only where both are alike. Protection may differ, as the policy says; "
     "keys, indexes, billing, expiry and streams may not.",
-    fix="Bring the one that is behind up to the declaration of {table}; the other rules say of each difference what that takes.",
+    remediation="Bring the one that is behind up to the declaration of {table}; the other rules say of each difference what that takes.",
     severity=Severity.MEDIUM,
 )
 INDEX = Rule(
@@ -86,7 +86,7 @@ INDEX = Rule(
     title="Indexes hold something and are read",
     why="An index that items enter costs a write for each write and a copy of what it projects, whether it is read or not. An "
     "empty one costs nothing, but shows that its key attributes are never written: queries on it find nothing.",
-    fix="Find out who queries the index; without a reader take it out of indexes=(…) of {table}. Deleting is one index per "
+    remediation="Find out who queries the index; without a reader take it out of indexes=(…) of {table}. Deleting is one index per "
     "update, and building it again takes as long as the table is large.",
     severity=Severity.LOW,
 )
@@ -95,7 +95,7 @@ PHANTOM = Rule(
     title="What runs names tables that exist",
     why="A function, mapping or policy that names a table which does not exist fails when it gets there, or grants a right to "
     "whoever makes a table of that name.",
-    fix="Correct the name, or remove the reference if its feature is gone.",
+    remediation="Correct the name, or remove the reference if its feature is gone.",
     severity=Severity.MEDIUM,
 )
 ASTRAY = Rule(
@@ -103,14 +103,14 @@ ASTRAY = Rule(
     title="What runs stays in its environment",
     why="Production code that names a test table reads test data and writes customers' data where nothing protects it, and the "
     "other way round it is worse.",
-    fix="Take the table's name from the environment of the deployment instead of writing it down.",
+    remediation="Take the table's name from the environment of the deployment instead of writing it down.",
     severity=Severity.HIGH,
 )
 LEGACY_USED = Rule(
     id="HF611",
     title="Nothing names a retired table",
     why="A table that was replaced cannot be archived while something names it, and what is read from it is out of date.",
-    fix="Point it to the table that replaces {table}, or retire what names it; then watch for reads.",
+    remediation="Point it to the table that replaces {table}, or retire what names it; then watch for reads.",
     severity=Severity.MEDIUM,
 )
 HARD_CODED = Rule(
@@ -118,7 +118,7 @@ HARD_CODED = Rule(
     title="Code takes table names from its environment",
     why="A name or an ARN that is written down in code is right in one environment only, is found by no reference scan of "
     "the account, and keeps a table from being replaced.",
-    fix="Pass the name of {table} as a variable of the deployment.",
+    remediation="Pass the name of {table} as a variable of the deployment.",
     severity=Severity.LOW,
 )
 ASSUMED = Rule(
@@ -126,14 +126,14 @@ ASSUMED = Rule(
     title="Assumed facts are true",
     why="No source gives these facts, so they were chosen. The live table shows what is true, and a deploy of a wrong guess at a "
     "key replaces the table.",
-    fix="Correct the declaration of {table} as shown, and delete assumed=.",
+    remediation="Correct the declaration of {table} as shown, and delete assumed=.",
     severity=Severity.HIGH,
 )
 UNREAD = Rule(
     id="HF614",
     title="Everything could be read",
     why="What cannot be read can be neither fine nor wrong. A refused call hides whatever is behind it.",
-    fix="Allow the action that is named (`holdfast iam audit` prints the whole policy), or run again if it was a passing fault.",
+    remediation="Allow the action that is named (`holdfast iam audit` prints the whole policy), or run again if it was a passing fault.",
     severity=Severity.MEDIUM,
 )
 BEHIND = Rule(
@@ -141,7 +141,7 @@ BEHIND = Rule(
     title="The deployed template says what is live",
     why="The live table is as intended, but CloudFormation's template is not: the next rollback, import or replacement works "
     "from the template and takes the setting away again.",
-    fix="A deploy of {stack} brings the template up to what the code says and the table already is, unless something stands "
+    remediation="A deploy of {stack} brings the template up to what the code says and the table already is, unless something stands "
     "against that; the finding says which.",
     severity=Severity.MEDIUM,
 )
@@ -149,7 +149,9 @@ UNDEPLOYED = Rule(
     id="HF616",
     title="Declared stacks are deployed",
     why="A stack that was declared and never deployed protects nothing, however right its template is.",
-    fix="A deploy makes {stack}, unless something stands against that; the finding says which. " + NOT_YET + ".",
+    remediation="A deploy makes {stack}, unless something stands against that; the finding says which. "
+    + NOT_YET
+    + ".",
     severity=Severity.HIGH,
 )
 STRANGER = Rule(
@@ -157,7 +159,7 @@ STRANGER = Rule(
     title="Stores with our tags are declared",
     why="A database, cache, broker or bucket that wears the tags of our stacks was made by them or copied from them, and holds "
     "their data, but nothing requires its protection. Stores without our tags belong to others and are not looked at.",
-    fix="Declare {table}; if it was left behind, archive what it holds and remove it, or take the tags off what is not ours.",
+    remediation="Declare {table}; if it was left behind, archive what it holds and remove it, or take the tags off what is not ours.",
     severity=Severity.LOW,
 )
 

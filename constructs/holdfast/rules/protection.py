@@ -8,12 +8,29 @@ from typing import Any
 
 from holdfast.catalog import Placed
 from holdfast.intrinsics import Unknown
-from holdfast.keys import key_policy
+from holdfast.keys import keeps_key, key_policy
 from holdfast.model import Guard
-from holdfast.observed import Observed, ObservedKey, Source
+from holdfast.observed import TABLE, NamedKey, Observed, ObservedKey, Source
 from holdfast.policy import RECOVERY_DAYS, REQUIRED_TAGS
-from holdfast.rules.base import EXEMPT, PASS, Rule, Severity, Subject, Verdict, fail, unknown
+from holdfast.rules import store_backups, store_buckets, store_checks
+from holdfast.rules.access import judge_policy, no_stranger
+from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
+from holdfast.rules.same import same_policy
+from holdfast.rules.store_subject import (
+    BROKER,
+    BUCKET,
+    CACHE,
+    CLUSTER,
+    DOCUMENTS,
+    DOCUMENTS_INSTANCE,
+    INSTANCE,
+    STORES,
+    StoreSubject,
+)
+from holdfast.rules.subjects import KeySubject, Resource, TableSubject
+from holdfast.template import USABLE
 
+KEY = "AWS::KMS::Key"
 STATE = "KeyState "  # what a live key that is not enabled has among its extras
 # Conditions that keep a statement with an open principal inside the account or organization.
 CONFINING = frozenset(
@@ -21,10 +38,10 @@ CONFINING = frozenset(
 )
 
 
-def expect(guard: Guard, read: Callable[[Observed], Any], want: Any, what: str) -> Callable[[Subject], Verdict]:
+def expect(guard: Guard, read: Callable[[Observed], Any], want: Any, what: str) -> Callable[[TableSubject], Verdict]:
     """The common check: where the policy requires ``guard``, what is read must be ``want``."""
 
-    def check(s: Subject) -> Verdict:
+    def check(s: TableSubject) -> Verdict:
         if guard not in s.required:
             return EXEMPT
         seen = read(s.seen)
@@ -35,7 +52,7 @@ def expect(guard: Guard, read: Callable[[Observed], Any], want: Any, what: str) 
     return check
 
 
-def recovery_period(s: Subject) -> Verdict:
+def recovery_period(s: TableSubject) -> Verdict:
     if Guard.PITR not in s.required or s.seen.recovery is False:
         return EXEMPT  # that recovery is off is another rule's finding
     days = s.seen.recovery_days
@@ -50,7 +67,7 @@ def recovery_period(s: Subject) -> Verdict:
     return fail(f"recovery reaches back {days} days, required are {RECOVERY_DAYS}")
 
 
-def expiry(s: Subject) -> Verdict:
+def expiry(s: TableSubject) -> Verdict:
     want, seen = s.table.lifetime.ttl, s.seen.ttl
     if isinstance(seen, Unknown):
         return unknown(f"expiry cannot be read: {seen.reason}")
@@ -61,7 +78,7 @@ def expiry(s: Subject) -> Verdict:
     return fail(f"items expire by {seen}, declared is {want or 'that they do not'}")
 
 
-def customer_key(s: Subject) -> Verdict:
+def customer_key(s: TableSubject) -> Verdict:
     if Guard.CUSTOMER_KEY not in s.required:
         return EXEMPT
     match s.seen.encryption:
@@ -69,20 +86,26 @@ def customer_key(s: Subject) -> Verdict:
             return unknown(f"the key cannot be read: {reason}")
         case ObservedKey() as key:
             return usable(key)
+        case NamedKey(name=name):
+            return fail(f"personal data is encrypted with the key {name}, which is not the stack's own")
         case other:
             return fail(f"personal data is encrypted with an {other.value} key, required is the stack's own")
 
 
 def usable(key: ObservedKey) -> Verdict:
-    """Whether a live key can decrypt: one that is disabled or about to be deleted takes its data with it."""
+    """Whether a key can decrypt: one that is disabled or about to be deleted takes its data with it."""
     states = sorted(e.removeprefix(STATE) for e in key.extras if e.startswith(STATE))
-    return fail(f"the key is {states[0]}, so nobody can read what it encrypts, now or soon") if states else PASS
+    problems = [f"the key is {s}, so nobody can read what it encrypts, now or soon" for s in states]
+    problems += [p for p in key.unusable if isinstance(p, str)]
+    if problems:
+        return fail("; ".join(problems))
+    return next((unknown(p.reason) for p in key.unusable if isinstance(p, Unknown)), PASS)
 
 
-def with_key(check: Callable[[ObservedKey, Subject], Verdict]) -> Callable[[Subject], Verdict]:
+def with_key(check: Callable[[ObservedKey, TableSubject], Verdict]) -> Callable[[TableSubject], Verdict]:
     """A check of the customer-managed key that a table uses; without one it is another rule's finding."""
 
-    def checked(s: Subject) -> Verdict:
+    def checked(s: TableSubject) -> Verdict:
         return check(s.seen.encryption, s) if isinstance(s.seen.encryption, ObservedKey) else EXEMPT
 
     return checked
@@ -101,14 +124,42 @@ def open_policy(key: ObservedKey) -> Verdict:
     return fail(f"the key policy lets anybody in: {strangers[0]}") if strangers else PASS
 
 
-def key_kept(key: ObservedKey, s: Subject) -> Verdict:
-    if Guard.RETAIN not in s.required:
-        return EXEMPT
+def closed_policy(key: ObservedKey, account: str | None = None) -> Verdict:
+    """Whether a key's policy lets in the account alone, and through the services of its stack."""
+    if isinstance(key.policy, Unknown):
+        return unknown(f"the key policy cannot be read: {key.policy.reason}")
+    return judge_policy(key.policy, None, account)
+
+
+def closed_table(s: TableSubject) -> Verdict:
+    """Whether no policy of a table, or of its key, lets a stranger in; what a live table's says is not read."""
+    live = s.seen.source is Source.LIVE
+    if live and not isinstance(s.seen.extras, Unknown) and "ResourcePolicy" in s.seen.extras:
+        return fail("it has a resource policy, which no declaration asks for")
+    account = s.seen.where.split(":")[4] if live else None
+    return with_key(lambda key, _: closed_policy(key, account))(s)
+
+
+def of_key(check: Callable[[ObservedKey], Verdict]) -> tuple[Check[Any], ...]:
+    """A check of every customer-managed key, on behalf of each table that uses it."""
+    return (Check(TableSubject, with_key(lambda key, _: check(key))), Check(KeySubject, lambda s: check(s.key)))
+
+
+def needed_key(s: KeySubject) -> Verdict:
+    """Whether a key stays that stores cannot be read without; no API shows it."""
+    return _kept(s.key) if keeps_key(s.placed) and s.account is None else EXEMPT
+
+
+def key_kept(key: ObservedKey, s: TableSubject) -> Verdict:
+    return _kept(key) if Guard.RETAIN in s.required else EXEMPT
+
+
+def _kept(key: ObservedKey) -> Verdict:
     for name, policy in (("DeletionPolicy", key.deletion_policy), ("UpdateReplacePolicy", key.update_replace_policy)):
         if isinstance(policy, Unknown):
             return unknown(f"{name} of the key cannot be read: {policy.reason}")
         if policy != "Retain":
-            return fail(f"{name} of the key is {_say(policy)}, but the table that needs the key is retained")
+            return fail(f"{name} of the key is {_say(policy)}, but what needs the key is retained")
     return PASS
 
 
@@ -154,7 +205,7 @@ def _filled(part: Any, account: str) -> Any:
             return part
 
 
-def own_key(s: Subject) -> Verdict:
+def own_key(s: TableSubject) -> Verdict:
     """Whether the key of a table is as its stack declares it, and of its own account where it is live."""
     key = s.seen.encryption
     if not isinstance(key, ObservedKey):
@@ -167,25 +218,7 @@ def own_key(s: Subject) -> Verdict:
     return declared_key(key, s.placed, account)
 
 
-def same_policy(seen: Mapping[str, Any], declared: Mapping[str, Any], what: str) -> Verdict:
-    """Whether two policy documents hold the same statements, whatever their order and that of their actions."""
-    statements = seen.get("Statement")
-    if not isinstance(statements, list) or not all(isinstance(t, dict) and "Effect" in t for t in statements):
-        return unknown(f"{what} is decided at deploy time, or no policy")
-    have, want = ({_canonical(t) for t in ts} for ts in (statements, declared["Statement"]))
-    if have == want:
-        return PASS
-    changed = sorted({str(json.loads(t).get("Sid", "a statement without Sid")) for t in have ^ want})
-    return fail(f"{what} is not as declared: {', '.join(changed)}")
-
-
-def _canonical(statement: Mapping[str, Any]) -> str:
-    actions = statement.get("Action")
-    listed = sorted(map(str, actions)) if isinstance(actions, list) else actions
-    return json.dumps(dict(statement) | {"Action": listed}, sort_keys=True)
-
-
-def encryption(s: Subject) -> Verdict:
+def encryption(s: TableSubject) -> Verdict:
     if Guard.CUSTOMER_KEY in s.required:
         return EXEMPT  # another rule's finding
     match s.seen.encryption:
@@ -193,19 +226,21 @@ def encryption(s: Subject) -> Verdict:
             return unknown(f"the key cannot be read: {reason}")
         case ObservedKey():
             return fail(f"it is encrypted with a key of the stack, declared is {s.placed.stack.encryption.value}")
+        case NamedKey(name=name):
+            return fail(f"it is encrypted with the key {name}, declared is {s.placed.stack.encryption.value}")
         case seen:
             want = s.placed.stack.encryption
             return PASS if seen is want else fail(f"it is encrypted with an {seen.value} key, declared is {want.value}")
 
 
-def tags_present(s: Subject) -> Verdict:
+def tags_present(s: TableSubject) -> Verdict:
     if isinstance(s.seen.tags, Unknown):
         return unknown(f"tags cannot be read: {s.seen.tags.reason}")
     missing = [t for t in REQUIRED_TAGS if t not in s.seen.tags]
     return fail(f"tags are missing: {', '.join(missing)}") if missing else PASS
 
 
-def tag_values(s: Subject) -> Verdict:
+def tag_values(s: TableSubject) -> Verdict:
     if isinstance(s.seen.tags, Unknown):
         return unknown(f"tags cannot be read: {s.seen.tags.reason}")
     want = s.placed.tags | s.placed.table_tags(s.table)
@@ -228,50 +263,75 @@ def _say(value: object) -> str:
 RULES = (
     Rule(
         id="HF001",
-        title="Durable production tables refuse to be deleted",
-        why="Deletion protection makes DeleteTable fail, whoever calls it: API, console or CloudFormation. Without it one "
-        "call, or one replaced resource, removes the table and every item in it.",
-        fix="Remove the override: the construct turns it on. On the live table: "
+        title="Durable production tables and databases have deletion protection",
+        why="Deletion protection makes the delete call fail, whoever makes it: a person, a script or CloudFormation. Without it "
+        "one call, or one replaced resource, removes the table or database and everything in it.",
+        remediation="Remove the override: the construct turns it on. On the live table: "
         "aws dynamodb update-table --table-name {table} --deletion-protection-enabled --region {region}",
         severity=Severity.CRITICAL,
-        controls=("SecurityHub DynamoDB.6", "Config dynamodb-table-deletion-protection-enabled"),
-        check=expect(Guard.DELETION_PROTECTION, lambda o: o.deletion_protection, True, "deletion protection"),
+        guard=Guard.DELETION_PROTECTION,
+        paths=at(TABLE, "DeletionProtectionEnabled") + at((INSTANCE, CLUSTER, DOCUMENTS), "DeletionProtection"),
+        controls=(
+            "SecurityHub DynamoDB.6",
+            "Config dynamodb-table-deletion-protection-enabled",
+            "SecurityHub RDS.7",
+            "SecurityHub RDS.8",
+            "SecurityHub DocumentDB.5",
+            "HIPAA 164.308(a)(7)(i)",
+        ),
+        checks=(
+            Check(
+                TableSubject,
+                expect(Guard.DELETION_PROTECTION, lambda o: o.deletion_protection, True, "deletion protection"),
+            ),
+            Check(StoreSubject, store_checks.protected),
+        ),
         waivable=False,
     ),
     Rule(
         id="HF002",
-        title="A deleted stack leaves its tables behind",
-        why="With DeletionPolicy Retain the table survives when its stack, or its declaration, is deleted. Any other value, "
-        "and none at all, deletes the data with the stack.",
-        fix="Remove the override: the construct sets removal_policy=RemovalPolicy.RETAIN. In a template: "
-        '"DeletionPolicy": "Retain" on {table}',
+        title="Durable production data is retained, and so is its key",
+        why="With DeletionPolicy Retain a table or store survives when its stack, or its declaration, is deleted; with "
+        "UpdateReplacePolicy Retain the old one survives when a change of key or name makes CloudFormation build a new one. "
+        "Neither follows from the other, and without them the data goes. What outlives its key is unreadable for ever.",
+        remediation="Remove the override: the construct sets removal_policy=RemovalPolicy.RETAIN. In a template: "
+        '"DeletionPolicy": "Retain" and "UpdateReplacePolicy": "Retain" on what holds the data, and on its key',
         severity=Severity.CRITICAL,
-        check=expect(Guard.RETAIN, lambda o: o.deletion_policy, "Retain", "DeletionPolicy"),
-        waivable=False,
-    ),
-    Rule(
-        id="HF003",
-        title="A replaced table is kept",
-        why="A change of key or name makes CloudFormation build a new table and drop the old one; UpdateReplacePolicy Retain "
-        "keeps the old one. CloudFormation does not take it from DeletionPolicy.",
-        fix="Remove the override: the construct sets removal_policy=RemovalPolicy.RETAIN. In a template: "
-        '"UpdateReplacePolicy": "Retain" on {table}',
-        severity=Severity.CRITICAL,
-        check=expect(Guard.RETAIN, lambda o: o.update_replace_policy, "Retain", "UpdateReplacePolicy"),
+        guard=Guard.RETAIN,
+        paths=at((TABLE, KEY, *STORES, DOCUMENTS_INSTANCE), "DeletionPolicy", "UpdateReplacePolicy"),
+        controls=("SecurityHub KMS.3",),
+        checks=(
+            Check(TableSubject, expect(Guard.RETAIN, lambda o: o.deletion_policy, "Retain", "DeletionPolicy")),
+            Check(
+                TableSubject, expect(Guard.RETAIN, lambda o: o.update_replace_policy, "Retain", "UpdateReplacePolicy")
+            ),
+            Check(TableSubject, with_key(key_kept)),
+            Check(KeySubject, needed_key),
+            Check(StoreSubject, store_backups.retained),
+        ),
         waivable=False,
     ),
     Rule(
         id="HF004",
-        title="Durable production tables can be restored to any second",
-        why="Point-in-time recovery is what undoes a bad write, a bad migration or a deleted item. It covers only the time "
-        "during which it was on.",
-        fix="Remove the override: the construct turns it on. On the live table: aws dynamodb update-continuous-backups "
-        "--table-name {table} --point-in-time-recovery-specification "
+        title="Durable production data can be recovered as of any day of the last weeks",
+        why="Point-in-time recovery, and old versions of objects, are what undoes a bad write, a bad migration or a deleted item. "
+        "They cover only the time during which they were on, and a mistake is often found weeks after it was made: of a table "
+        "35 days are kept, of a database what is declared.",
+        remediation="Remove the override: the construct turns it on, for as long as required. On the live table: "
+        "aws dynamodb update-continuous-backups --table-name {table} --point-in-time-recovery-specification "
         "PointInTimeRecoveryEnabled=true,RecoveryPeriodInDays=35 --region {region}",
         severity=Severity.HIGH,
+        guard=Guard.PITR,
+        paths=at(TABLE, "PointInTimeRecoverySpecification")
+        + at((INSTANCE, CLUSTER), "BackupRetentionPeriod", "DeleteAutomatedBackups")
+        + at(DOCUMENTS, "BackupRetentionPeriod")
+        + at(BUCKET, "VersioningConfiguration", "LifecycleConfiguration"),
         controls=(
             "SecurityHub DynamoDB.2",
             "Config dynamodb-pitr-enabled",
+            "SecurityHub RDS.11",
+            "SecurityHub DocumentDB.2",
+            "SecurityHub S3.14",
             *(f"NIST.800-53.r5 {c}" for c in ("CP-10", "CP-6(2)", "CP-9", "SC-5(2)", "SI-12", "SI-13(5)")),
             *(f"PCI-DSS.v4.0 {c}" for c in ("3.2.1", "3.3.1.1", "3.3.1.3", "3.3.2", "3.3.3", "10.3.3", "10.5.1")),
             *(
@@ -279,38 +339,48 @@ RULES = (
                 for c in ("164.308(a)(7)(i)", "164.308(a)(7)(ii)(A)", "164.308(a)(7)(ii)(B)", "164.312(a)(2)(ii)")
             ),
         ),
-        check=expect(Guard.PITR, lambda o: o.recovery, True, "point-in-time recovery"),
-    ),
-    Rule(
-        id="HF005",
-        title="Recovery reaches back 35 days",
-        why="A mistake is often found weeks after it was made. A shorter window is accepted by every stock check and cannot "
-        "be lengthened afterwards for the days that are gone.",
-        fix="Remove the override: the construct sets 35 days. On the live table: aws dynamodb update-continuous-backups "
-        "--table-name {table} --point-in-time-recovery-specification "
-        "PointInTimeRecoveryEnabled=true,RecoveryPeriodInDays=35 --region {region}",
-        severity=Severity.HIGH,
-        check=recovery_period,
+        checks=(
+            Check(TableSubject, expect(Guard.PITR, lambda o: o.recovery, True, "point-in-time recovery")),
+            Check(TableSubject, recovery_period),
+            Check(StoreSubject, store_backups.recoverable),
+        ),
     ),
     Rule(
         id="HF006",
-        title="Items expire by the declared attribute",
-        why="Transient data without expiry grows without end and keeps what should be gone; a wrong attribute name expires "
-        "nothing, or the wrong items.",
-        fix="Remove the override: the construct sets the declared attribute. An attribute that is active has to be turned off "
-        "before another one is turned on: decide first which is right for {table}.",
-        severity=Severity.MEDIUM,
-        check=expiry,
+        title="Items and objects expire as declared",
+        why="Transient data without expiry grows without end and keeps what should be gone; a wrong time-to-live attribute expires "
+        "nothing, or the wrong items; a lifecycle rule too many deletes objects that have to stay.",
+        remediation="Remove the override: the construct sets the declared attribute, and lifecycle rules by the declared prefixes. An "
+        "attribute that is active has to be turned off before another one is turned on: decide first which is right for {table}.",
+        severity=Severity.HIGH,
+        guard=Guard.TTL,
+        paths=at(TABLE, "TimeToLiveSpecification") + at(BUCKET, "LifecycleConfiguration"),
+        controls=("SecurityHub S3.13",),
+        checks=(Check(TableSubject, expiry), Check(StoreSubject, store_buckets.expiry)),
     ),
     Rule(
         id="HF007",
-        title="Personal data is encrypted with a key of our own",
+        title="Personal data is encrypted with a customer-managed key that can be used",
         why="Only a customer-managed key lets us see, limit and revoke who decrypts. The key that AWS manages passes most "
-        "stock checks and can be neither limited nor revoked.",
-        fix="Pass the stack's key to the construct (GuardedTable does) and remove the override of SSESpecification.",
-        severity=Severity.HIGH,
+        "stock checks and can be neither limited nor revoked. For most stores the key can only be set when they are made.",
+        remediation="Pass the stack's key to the construct and remove the override; a store that was made without it needs a copy "
+        "into a new one.",
+        severity=Severity.CRITICAL,
+        guard=Guard.CUSTOMER_KEY,
+        paths=at(TABLE, "SSESpecification")
+        + at(KEY, "Type", *USABLE)
+        + at(INSTANCE, "KmsKeyId", "PerformanceInsightsKMSKeyId", "StorageEncrypted")
+        + at((CLUSTER, DOCUMENTS), "KmsKeyId", "StorageEncrypted")
+        + at(CACHE, "AtRestEncryptionEnabled", "KmsKeyId")
+        + at(BROKER, "EncryptionInfo/EncryptionAtRest")
+        + at(BUCKET, "BucketEncryption"),
         controls=(
             "Config dynamodb-table-encrypted-kms",
+            "SecurityHub RDS.3",
+            "SecurityHub RDS.27",
+            "SecurityHub ElastiCache.4",
+            "SecurityHub S3.17",
+            "SecurityHub DocumentDB.1",
             *(
                 f"NIST.800-53.r5 {c}"
                 for c in ("AU-9(3)", "CP-9d", "SC-8(3)", "SC-8(4)", "SC-13a", "SC-28(1)", "SI-19(4)")
@@ -318,71 +388,82 @@ RULES = (
             *(f"PCI-DSS.v4.0 {c}" for c in ("3.5.1", "8.3.2")),
             *(f"HIPAA {c}" for c in ("164.312(a)(2)(iv)", "164.312(e)(2)(ii)", "164.308(a)(4)(ii)(A)")),
         ),
-        check=customer_key,
+        checks=(
+            Check(TableSubject, customer_key),
+            Check(KeySubject, lambda s: usable(s.key)),
+            Check(StoreSubject, store_checks.under_own_key),
+        ),
         waivable=False,
     ),
     Rule(
         id="HF008",
-        title="The key is rotated",
+        title="KMS keys are rotated",
         why="A key that is never rotated protects all data ever written with one secret.",
-        fix="Set EnableKeyRotation: true on the key of {stack}; the construct does.",
+        remediation="Set EnableKeyRotation: true on the key of {stack}; the construct does.",
         severity=Severity.MEDIUM,
+        paths=at(KEY, "EnableKeyRotation", "RotationPeriodInDays"),
         controls=("SecurityHub KMS.4",),
-        check=with_key(lambda key, _: rotation(key)),
+        checks=of_key(rotation),
     ),
     Rule(
         id="HF009",
-        title="The key policy lets no stranger in",
-        why="A principal of * without a condition on the account lets anybody who knows the key's ARN use it.",
-        fix="Name the account's root or a service as principal, as holdfast.keys.key_policy does for {stack}.",
+        title="No resource policy lets a stranger in",
+        why="A principal of * or of another account in the policy of a key, table, stream, topic, queue, bucket, vault, secret "
+        "or function lets others read data past everything that guards it. A key that may be used otherwise than through "
+        "the services that hold the data (kms:ViaService) decrypts for whoever asks.",
+        remediation="Name the account's root, a service or a role of {stack} as principal, with the conditions that "
+        "holdfast.keys.key_policy and holdfast.monitoring.topic_policy give.",
         severity=Severity.CRITICAL,
+        paths=at(KEY, "KeyPolicy")
+        + at(TABLE, "ResourcePolicy", "StreamSpecification/ResourcePolicy")
+        + at(("AWS::S3::BucketPolicy", "AWS::SNS::TopicPolicy", "AWS::SQS::QueuePolicy"), "PolicyDocument")
+        + at("AWS::Backup::BackupVault", "AccessPolicy")
+        + at("AWS::SecretsManager::ResourcePolicy", "ResourcePolicy")
+        + at("AWS::Lambda::Permission", "Type", "FunctionUrlAuthType", "Principal", "SourceAccount", "SourceArn"),
         controls=("SecurityHub KMS.5",),
-        check=with_key(lambda key, _: open_policy(key)),
+        checks=(
+            Check(TableSubject, closed_table),
+            Check(KeySubject, lambda s: closed_policy(s.key, s.account)),
+            Check(Resource, no_stranger),
+        ),
     ),
     Rule(
         id="HF010",
-        title="Tables carry every tag",
-        why="Tags say who owns a table, what its data is and how long it lives; audits, budgets and other teams' tools find "
-        "tables by them. Tags on the stack alone never reach the template.",
-        fix="Remove the override: the construct tags every table.",
+        title="Tables and stores have every tag, as declared",
+        why="Tags say whose data it is, how sensitive and how long it lives; audits, budgets and other teams' tools read them. A wrong "
+        "DataClass or Environment tag is worse than none: scans and policies believe it. Tags on the stack alone never reach the "
+        "template.",
+        remediation="Remove the override: the construct writes the tags from the declaration of {table}.",
         severity=Severity.LOW,
+        guard=Guard.TAGS,
+        paths=at((TABLE, *STORES), "Tags"),
         controls=("SecurityHub DynamoDB.5", "Config tagged-dynamodb-table"),
-        check=tags_present,
-    ),
-    Rule(
-        id="HF011",
-        title="Tags say what the declaration says",
-        why="A wrong DataClass or Environment tag is worse than none: scans and policies believe it.",
-        fix="Change the declaration of {table} instead of the tag; the construct writes the tags from it.",
-        severity=Severity.LOW,
-        check=tag_values,
-    ),
-    Rule(
-        id="HF012",
-        title="A retained table keeps its key",
-        why="A table that outlives its key is unreadable for ever.",
-        fix='"DeletionPolicy": "Retain" on the key of {stack}; the construct sets it where a table is retained.',
-        severity=Severity.CRITICAL,
-        controls=("SecurityHub KMS.3",),
-        check=with_key(key_kept),
-        waivable=False,
+        checks=(
+            Check(TableSubject, tags_present),
+            Check(TableSubject, tag_values),
+            Check(StoreSubject, store_checks.tagged),
+        ),
     ),
     Rule(
         id="HF014",
-        title="The key is as declared",
+        title="The KMS key matches its declaration",
         why="The account administers the key and uses it through the services of its stack only. A statement more, less or "
         "wider changes who can read personal data, and no other check looks inside.",
-        fix="Remove the override on the key of {stack}; change holdfast.keys.key_policy if the change is meant.",
+        remediation="Remove the override on the key of {stack}; change holdfast.keys.key_policy if the change is meant.",
         severity=Severity.HIGH,
-        check=own_key,
+        audited=True,
+        paths=at(KEY, "KeyPolicy", "Enabled", "KeySpec", "KeyUsage", "MultiRegion", "Origin", "PendingWindowInDays"),
+        checks=(Check(TableSubject, own_key), Check(KeySubject, lambda s: declared_key(s.key, s.placed, s.account))),
     ),
     Rule(
         id="HF015",
         title="Other data is encrypted as declared",
         why="A table that moves to another key, or loses the one that was promised, changes who can read it and what it costs; "
         "with a stranger's key it can become unreadable.",
-        fix="Remove the override of SSESpecification on {table}; the construct sets what its stack declares.",
+        remediation="Remove the override of SSESpecification on {table}; the construct sets what its stack declares.",
         severity=Severity.MEDIUM,
-        check=encryption,
+        audited=True,
+        paths=at(TABLE, "SSESpecification"),
+        checks=(Check(TableSubject, encryption),),
     ),
 )

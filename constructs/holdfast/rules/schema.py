@@ -7,7 +7,7 @@ from datetime import date
 
 from holdfast.model import Stack, Table
 from holdfast.rules import declared as check
-from holdfast.rules.base import Finding, Outcome, Rule, Severity, Source
+from holdfast.rules.base import Check, Finding, Outcome, Rule, Severity, Source, Verdict, run_check
 from holdfast.rules.waivers import waived
 
 
@@ -15,289 +15,263 @@ def lint(stacks: Iterable[Stack], *, today: date) -> list[Finding]:
     """Everything that the rules below have to say about the declared tables, in order of declaration."""
     stacks = tuple(stacks)
     return [
-        waived(_finding(rule, stack, table, part, detail), table.waivers, today)
+        waived(_finding(rule, stack, table, said), table.waivers, today)
         for stack in stacks
         for table in stack.tables
-        for rule, run in CHECKS
-        for part, detail in run(check.Declared(stacks, stack, table))
+        for rule in RULES
+        for checked in rule.checks
+        for said in run_check(checked, check.Declared(stacks, stack, table))
     ]
 
 
-def _finding(rule: Rule, stack: Stack, table: Table, part: str, detail: str) -> Finding:
+def _finding(rule: Rule, stack: Stack, table: Table, said: Verdict) -> Finding:
     return Finding(
         rule=rule,
-        outcome=Outcome.FAIL,
-        detail=detail,
+        outcome=said.outcome,
+        detail=said.detail,
         table=table.name,
         stack=stack.id,
         environment=None,
         source=Source.DECLARATION,
-        where="/".join(filter(None, (stack.id, table.name, part))),
-        fix=rule.fix.format(table=table.name),
+        where="/".join(filter(None, (stack.id, table.name, said.part))),
+        fix=rule.remediation.format(table=table.name),
     )
 
 
-CHECKS: tuple[tuple[Rule, Callable[[check.Declared], check.Found]], ...] = (
-    (
-        Rule(
-            id="HF401",
-            title="An index repeats the table's own key",
-            why=(
-                "A global secondary index is a second copy of the items under another key. This one has the table's "
-                "partition key and no sort key of its own, so every query that it answers the table answers too. "
-                "It costs one more write for each write and stores its copy of every item, for nothing."
-            ),
-            fix=(
-                "Make sure that no code names the index in a query, query the table instead, then delete the index "
-                "from indexes=(…) of {table}. CloudFormation removes one index in each update."
-            ),
-            severity=Severity.MEDIUM,
+def _each(run: Callable[[check.Declared], check.Found]) -> Check[check.Declared]:
+    """A check that says what is wrong with each part of a table, and nothing where all is well."""
+    return Check(check.Declared, lambda d: [Verdict(Outcome.FAIL, detail, part) for part, detail in run(d)])
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        id="HF401",
+        title="An index repeats the table's own key",
+        why=(
+            "A global secondary index is a second copy of the items under another key. This one has the table's "
+            "partition key and no sort key of its own, so every query that it answers the table answers too. "
+            "It costs one more write for each write and stores its copy of every item, for nothing."
         ),
-        check.redundant,
+        remediation=(
+            "Make sure that no code names the index in a query, query the table instead, then delete the index "
+            "from indexes=(…) of {table}. CloudFormation removes one index in each update."
+        ),
+        severity=Severity.MEDIUM,
+        checks=(_each(check.redundant),),
     ),
-    (
-        Rule(
-            id="HF402",
-            title="An index is the beginning of another index",
-            why=(
-                "Two indexes have the same partition key and copy the same attributes, and only one of them has a sort "
-                "key. A query may leave the sort key out, so the longer index answers everything that the shorter one "
-                "does; only the order of the items differs. Every write pays for both."
-            ),
-            fix=(
-                "Make sure that every item of {table} carries the sort key of the longer index (an item without it is "
-                "not in that index), point the readers there, then delete the shorter one from indexes=(…)."
-            ),
-            severity=Severity.LOW,
+    Rule(
+        id="HF402",
+        title="An index is the beginning of another index",
+        why=(
+            "Two indexes have the same partition key and copy the same attributes, and only one of them has a sort "
+            "key. A query may leave the sort key out, so the longer index answers everything that the shorter one "
+            "does; only the order of the items differs. Every write pays for both."
         ),
-        check.prefix,
+        remediation=(
+            "Make sure that every item of {table} carries the sort key of the longer index (an item without it is "
+            "not in that index), point the readers there, then delete the shorter one from indexes=(…)."
+        ),
+        severity=Severity.LOW,
+        checks=(_each(check.prefix),),
     ),
-    (
-        Rule(
-            id="HF403",
-            title="No entity writes the key of an index",
-            why=(
-                "DynamoDB puts an item into an index only if the item has every key attribute of that index. No "
-                "declared entity writes these, so the index stays empty: a query on it finds nothing and reports no "
-                "error. Most often the items use another spelling, such as created_at for createdAt."
-            ),
-            fix=(
-                "Write the attribute in the items of {table} and add it to attributes=(…) of their Entity; or make a "
-                "new index on the attribute that they do carry, move the readers, and delete this one."
-            ),
-            severity=Severity.MEDIUM,
+    Rule(
+        id="HF403",
+        title="No entity writes the key of an index",
+        why=(
+            "DynamoDB puts an item into an index only if the item has every key attribute of that index. No "
+            "declared entity writes these, so the index stays empty: a query on it finds nothing and reports no "
+            "error. Most often the items use another spelling, such as created_at for createdAt."
         ),
-        check.unwritten,
+        remediation=(
+            "Write the attribute in the items of {table} and add it to attributes=(…) of their Entity; or make a "
+            "new index on the attribute that they do carry, move the readers, and delete this one."
+        ),
+        severity=Severity.MEDIUM,
+        checks=(_each(check.unwritten),),
     ),
-    (
-        Rule(
-            id="HF404",
-            title="A key attribute has a dot in its name",
-            why=(
-                "A key must be a top-level attribute. DynamoDB reads a.b in a key as one attribute with that very "
-                "name, never as the field b of a map a. Items that hold the value inside a map are missing from the "
-                "index, and no error says so."
-            ),
-            fix=(
-                "Write the value of the nested field once more as a top-level attribute without a dot, say outcome; "
-                'declare gsi("outcome", …) in {table}, fill in old items, move the readers, then delete this index.'
-            ),
-            severity=Severity.MEDIUM,
+    Rule(
+        id="HF404",
+        title="A key attribute has a dot in its name",
+        why=(
+            "A key must be a top-level attribute. DynamoDB reads a.b in a key as one attribute with that very "
+            "name, never as the field b of a map a. Items that hold the value inside a map are missing from the "
+            "index, and no error says so."
         ),
-        check.dotted,
+        remediation=(
+            "Write the value of the nested field once more as a top-level attribute without a dot, say outcome; "
+            'declare gsi("outcome", …) in {table}, fill in old items, move the readers, then delete this index.'
+        ),
+        severity=Severity.MEDIUM,
+        checks=(_each(check.dotted),),
     ),
-    (
-        Rule(
-            id="HF405",
-            title="A key attribute holds a Boolean",
-            why=(
-                "A key is a String, a Number or Binary. DynamoDB refuses to store an item that has a Boolean where the "
-                "table or an index has a key attribute, so an application that follows its own documentation cannot "
-                "write. Some emulators accept it, so the error may first show in production."
-            ),
-            fix=(
-                'Write 0 or 1, declare the key attribute as number("…") in {table}, and take the attribute out of '
-                "booleans=(…) of its Entity once the applications do so."
-            ),
-            severity=Severity.HIGH,
+    Rule(
+        id="HF405",
+        title="A key attribute holds a Boolean",
+        why=(
+            "A key is a String, a Number or Binary. DynamoDB refuses to store an item that has a Boolean where the "
+            "table or an index has a key attribute, so an application that follows its own documentation cannot "
+            "write. Some emulators accept it, so the error may first show in production."
         ),
-        check.boolean,
+        remediation=(
+            'Write 0 or 1, declare the key attribute as number("…") in {table}, and take the attribute out of '
+            "booleans=(…) of its Entity once the applications do so."
+        ),
+        severity=Severity.HIGH,
+        checks=(_each(check.boolean),),
     ),
-    (
-        Rule(
-            id="HF406",
-            title="A partition key has few values",
-            why=(
-                "A partition takes about 1000 write units and 3000 read units a second. With a handful of partition "
-                "key values the whole load meets on a handful of partitions; DynamoDB can split a busy value by its "
-                "sort key, but not usefully where that is the time of writing. When a partition of an index is too "
-                "busy, the writes to the table itself are throttled."
-            ),
-            fix=(
-                "Partition by something with many values, such as the store or the user, and put the attribute that "
-                'has few into the sort key or a filter: gsi("storeId", "status") in {table}. If the few values are '
-                "needed as they are, append a shard number to them and query each shard."
-            ),
-            severity=Severity.MEDIUM,
+    Rule(
+        id="HF406",
+        title="A partition key has few values",
+        why=(
+            "A partition takes about 1000 write units and 3000 read units a second. With a handful of partition "
+            "key values the whole load meets on a handful of partitions; DynamoDB can split a busy value by its "
+            "sort key, but not usefully where that is the time of writing. When a partition of an index is too "
+            "busy, the writes to the table itself are throttled."
         ),
-        check.few_values,
+        remediation=(
+            "Partition by something with many values, such as the store or the user, and put the attribute that "
+            'has few into the sort key or a filter: gsi("storeId", "status") in {table}. If the few values are '
+            "needed as they are, append a shard number to them and query each shard."
+        ),
+        severity=Severity.MEDIUM,
+        checks=(_each(check.few_values),),
     ),
-    (
-        Rule(
-            id="HF407",
-            title="A key attribute is a reserved word",
-            why=(
-                "DynamoDB refuses an expression that names a reserved word directly, in any spelling of case. Every "
-                "query that compares this key needs a placeholder for the name; the one that forgets it fails when "
-                "it runs, not when it is written."
-            ),
-            fix=(
-                "In every expression on {table} use a placeholder: KeyConditionExpression='#k = :v' with "
-                "ExpressionAttributeNames={{'#k': '<the attribute>'}}. Choose another name for new attributes."
-            ),
-            severity=Severity.LOW,
+    Rule(
+        id="HF407",
+        title="A key attribute is a reserved word",
+        why=(
+            "DynamoDB refuses an expression that names a reserved word directly, in any spelling of case. Every "
+            "query that compares this key needs a placeholder for the name; the one that forgets it fails when "
+            "it runs, not when it is written."
         ),
-        check.reserved,
+        remediation=(
+            "In every expression on {table} use a placeholder: KeyConditionExpression='#k = :v' with "
+            "ExpressionAttributeNames={{'#k': '<the attribute>'}}. Choose another name for new attributes."
+        ),
+        severity=Severity.LOW,
+        checks=(_each(check.reserved),),
     ),
-    (
-        Rule(
-            id="HF408",
-            title="A key attribute was renamed in the items only",
-            why=(
-                "The applications write the attribute under a new name, and the key keeps the old one: the key of an "
-                "index cannot be changed. Items without the old name never enter the index, so a query on it returns "
-                "old data only, without an error."
-            ),
-            fix=(
-                "Write both names for now. Then declare an index on the new name in {table}, fill in old items, move "
-                "the readers, delete the old index and take its name out of renamed={{…}}."
-            ),
-            severity=Severity.HIGH,
+    Rule(
+        id="HF408",
+        title="A key attribute was renamed in the items only",
+        why=(
+            "The applications write the attribute under a new name, and the key keeps the old one: the key of an "
+            "index cannot be changed. Items without the old name never enter the index, so a query on it returns "
+            "old data only, without an error."
         ),
-        check.renamed,
+        remediation=(
+            "Write both names for now. Then declare an index on the new name in {table}, fill in old items, move "
+            "the readers, delete the old index and take its name out of renamed={{…}}."
+        ),
+        severity=Severity.HIGH,
+        checks=(_each(check.renamed),),
     ),
-    (
-        Rule(
-            id="HF409",
-            title="No key or index serves an access pattern",
-            why=(
-                "A documented question cannot be answered: no item that the declared entities write has the key values "
-                "that it asks for, or the declaration itself says that it cannot work. The query returns nothing or is "
-                "refused, and the feature behind it does not work."
-            ),
-            fix=(
-                "Write an item or an attribute with these key values and declare it in the entities of {table}, or add "
-                "an index and name it in the pattern; or withdraw the pattern from patterns=(…)."
-            ),
-            severity=Severity.HIGH,
+    Rule(
+        id="HF409",
+        title="No key or index serves an access pattern",
+        why=(
+            "A documented question cannot be answered: no item that the declared entities write has the key values "
+            "that it asks for, or the declaration itself says that it cannot work. The query returns nothing or is "
+            "refused, and the feature behind it does not work."
         ),
-        check.unserved,
+        remediation=(
+            "Write an item or an attribute with these key values and declare it in the entities of {table}, or add "
+            "an index and name it in the pattern; or withdraw the pattern from patterns=(…)."
+        ),
+        severity=Severity.HIGH,
+        checks=(_each(check.unserved),),
     ),
-    (
-        Rule(
-            id="HF410",
-            title="No access pattern uses an index",
-            why=(
-                "Every index costs a write for each write and a copy of what it projects. The stack declares its "
-                "access patterns, and none of them reads this index: either a pattern is missing in the declaration, "
-                "or the index is paid for and not needed."
-            ),
-            fix=(
-                "Look at the reads of the index over 30 days (CloudWatch ConsumedReadCapacityUnits by TableName and "
-                "GlobalSecondaryIndexName). If there are any, declare their pattern; if there are none, delete the "
-                "index from indexes=(…) of {table}."
-            ),
-            severity=Severity.LOW,
+    Rule(
+        id="HF410",
+        title="No access pattern uses an index",
+        why=(
+            "Every index costs a write for each write and a copy of what it projects. The stack declares its "
+            "access patterns, and none of them reads this index: either a pattern is missing in the declaration, "
+            "or the index is paid for and not needed."
         ),
-        check.unused,
+        remediation=(
+            "Look at the reads of the index over 30 days (CloudWatch ConsumedReadCapacityUnits by TableName and "
+            "GlobalSecondaryIndexName). If there are any, declare their pattern; if there are none, delete the "
+            "index from indexes=(…) of {table}."
+        ),
+        severity=Severity.LOW,
+        checks=(_each(check.unused),),
     ),
-    (
-        Rule(
-            id="HF411",
-            title="One write is written many times",
-            why=(
-                "Every index that an item enters costs a write of its own, and a copy of the item or of its keys. "
-                "Many indexes that copy whole items multiply what is paid and stored. The number is an upper bound "
-                "for a new item: an index whose key attributes the item lacks costs nothing. A change costs in the "
-                "indexes that copy what has changed, and twice where it moves the item to another key."
-            ),
-            fix=(
-                "Delete the indexes of {table} that nobody reads; deleting empty ones saves nothing. Where a look-up "
-                "needs the keys only, make a new index with gsi(…, name=…, projection=Projection.KEYS_ONLY), because "
-                "the projection of an index cannot be changed, move the readers and delete the old one."
-            ),
-            severity=Severity.LOW,
+    Rule(
+        id="HF411",
+        title="One write is written many times",
+        why=(
+            "Every index that an item enters costs a write of its own, and a copy of the item or of its keys. "
+            "Many indexes that copy whole items multiply what is paid and stored. The number is an upper bound "
+            "for a new item: an index whose key attributes the item lacks costs nothing. A change costs in the "
+            "indexes that copy what has changed, and twice where it moves the item to another key."
         ),
-        check.amplified,
+        remediation=(
+            "Delete the indexes of {table} that nobody reads; deleting empty ones saves nothing. Where a look-up "
+            "needs the keys only, make a new index with gsi(…, name=…, projection=Projection.KEYS_ONLY), because "
+            "the projection of an index cannot be changed, move the readers and delete the old one."
+        ),
+        severity=Severity.LOW,
+        checks=(_each(check.amplified),),
     ),
-    (
-        Rule(
-            id="HF412",
-            title="Items expire at once or never",
-            why=(
-                "DynamoDB deletes an item when its TTL attribute, a Number of seconds since 1970, has passed. A value "
-                "from before the item was created deletes the item soon after it is written, milliseconds keep it for "
-                "thousands of years, and a table whose items lack the attribute only grows."
-            ),
-            fix=(
-                "Compute the value from the moment of writing: declare expires_after=timedelta(…) on the Entity of "
-                "{table} and write entity.ttl(datetime.now(UTC)). Correct the sample in the documentation, then drop "
-                "documented_ttl=."
-            ),
-            severity=Severity.HIGH,
+    Rule(
+        id="HF412",
+        title="Items expire at once or never",
+        why=(
+            "DynamoDB deletes an item when its TTL attribute, a Number of seconds since 1970, has passed. A value "
+            "from before the item was created deletes the item soon after it is written, milliseconds keep it for "
+            "thousands of years, and a table whose items lack the attribute only grows."
         ),
-        check.expiry,
+        remediation=(
+            "Compute the value from the moment of writing: declare expires_after=timedelta(…) on the Entity of "
+            "{table} and write entity.ttl(datetime.now(UTC)). Correct the sample in the documentation, then drop "
+            "documented_ttl=."
+        ),
+        severity=Severity.HIGH,
+        checks=(_each(check.expiry),),
     ),
-    (
-        Rule(
-            id="HF413",
-            title="A relation joins two different identities",
-            why=(
-                "Both ends of a relation must identify the same kind of thing. An account number that is looked up "
-                "where store ids are stored finds nothing or, worse, another's data. A relation to a table that no "
-                "stack declares, or between attributes without a declared identity, cannot be judged at all."
-            ),
-            fix=(
-                "Correct the relation of {table} so that both ends hold the same identity, if need be through the "
-                "table that maps one to the other; or name what the attribute identifies in identities={{…}}."
-            ),
-            severity=Severity.HIGH,
+    Rule(
+        id="HF413",
+        title="A relation joins two different identities",
+        why=(
+            "Both ends of a relation must identify the same kind of thing. An account number that is looked up "
+            "where store ids are stored finds nothing or, worse, another's data. A relation to a table that no "
+            "stack declares, or between attributes without a declared identity, cannot be judged at all."
         ),
-        check.confused,
+        remediation=(
+            "Correct the relation of {table} so that both ends hold the same identity, if need be through the "
+            "table that maps one to the other; or name what the attribute identifies in identities={{…}}."
+        ),
+        severity=Severity.HIGH,
+        checks=(_each(check.confused),),
     ),
-    (
-        Rule(
-            id="HF414",
-            title="Nobody reads a stream",
-            why=(
-                "A stream keeps every change, whole items included, for 24 hours. Without a consumer it does nothing "
-                "but hold another copy of the data, and often it shows that a consumer was lost: what should follow "
-                "from a change no longer happens."
-            ),
-            fix=(
-                'Name the consumer: Stream(view=…, consumer="…") in {table}; or delete stream= from the declaration, '
-                'or say why it is off for now with pending="…".'
-            ),
-            severity=Severity.LOW,
+    Rule(
+        id="HF414",
+        title="Nobody reads a stream",
+        why=(
+            "A stream keeps every change, whole items included, for 24 hours. Without a consumer it does nothing "
+            "but hold another copy of the data, and often it shows that a consumer was lost: what should follow "
+            "from a change no longer happens."
         ),
-        check.unread,
+        remediation=(
+            'Name the consumer: Stream(view=…, consumer="…") in {table}; or delete stream= from the declaration, '
+            'or say why it is off for now with pending="…".'
+        ),
+        severity=Severity.LOW,
+        checks=(_each(check.unread),),
     ),
-    (
-        Rule(
-            id="HF415",
-            title="Facts are assumed",
-            why=(
-                "No source gives these facts, so they were chosen, with a reason beside each. A wrong guess at a key or "
-                "its type is no detail: a deploy would replace the table, and an import would be refused."
-            ),
-            fix=(
-                "`holdfast list --assumed` prints each value, and `holdfast audit --env all` compares those of {table} with the live "
-                "table: correct the declaration and delete assumed=."
-            ),
-            severity=Severity.INFO,
+    Rule(
+        id="HF415",
+        title="Facts are assumed",
+        why=(
+            "No source gives these facts, so they were chosen, with a reason beside each. A wrong guess at a key or "
+            "its type is no detail: a deploy would replace the table, and an import would be refused."
         ),
-        check.assumed,
+        remediation=(
+            "`holdfast list --assumed` prints each value, and `holdfast audit --env all` compares those of {table} with the live "
+            "table: correct the declaration and delete assumed=."
+        ),
+        severity=Severity.INFO,
+        checks=(_each(check.assumed),),
     ),
 )
-
-RULES = tuple(rule for rule, _ in CHECKS)

@@ -6,41 +6,43 @@ from collections.abc import Callable
 
 from holdfast.intrinsics import Unknown
 from holdfast.model import Index, Key
-from holdfast.rules.base import PASS, Rule, Severity, Subject, Verdict, fail, unknown
+from holdfast.observed import TABLE
+from holdfast.rules.base import PASS, Check, Rule, Severity, Verdict, at, fail, unknown
+from holdfast.rules.subjects import TableSubject
 
 
-def name(s: Subject) -> Verdict:
+def name(s: TableSubject) -> Verdict:
     want = s.placed.fill(s.table.name)
     if isinstance(s.seen.name, Unknown):
         return unknown(f"its name cannot be read: {s.seen.name.reason}")
     return PASS if s.seen.name == want else fail(f"it is called {s.seen.name}, declared is {want}")
 
 
-def key(s: Subject) -> Verdict:
+def key(s: TableSubject) -> Verdict:
     if isinstance(s.seen.key, Unknown):
         return unknown(f"the key cannot be read: {s.seen.key.reason}")
     same = s.seen.key == s.table.key
     return PASS if same else fail(f"the key is {_key(s.seen.key)}, declared is {_key(s.table.key)}")
 
 
-def missing_indexes(s: Subject) -> Verdict:
+def missing_indexes(s: TableSubject) -> Verdict:
     if isinstance(s.seen.indexes, Unknown):
         return unknown(f"indexes cannot be read: {s.seen.indexes.reason}")
     missing = [i.name for i in s.table.indexes if i.name not in s.seen.indexes]
     return fail(f"missing: {', '.join(missing)}") if missing else PASS
 
 
-def undeclared_indexes(s: Subject) -> Verdict:
+def undeclared_indexes(s: TableSubject) -> Verdict:
     if isinstance(s.seen.indexes, Unknown):
         return unknown(f"indexes cannot be read: {s.seen.indexes.reason}")
     extra = sorted(set(s.seen.indexes) - {i.name for i in s.table.indexes})
     return fail(f"undeclared: {', '.join(extra)}") if extra else PASS
 
 
-def each_index(differs: Callable[[Index, Index], str | None]) -> Callable[[Subject], Verdict]:
+def each_index(differs: Callable[[Index, Index], str | None]) -> Callable[[TableSubject], Verdict]:
     """A check of every index that is both declared and seen; the others are other rules' findings."""
 
-    def check(s: Subject) -> Verdict:
+    def check(s: TableSubject) -> Verdict:
         if isinstance(s.seen.indexes, Unknown):
             return unknown(f"indexes cannot be read: {s.seen.indexes.reason}")
         wrong, unread = [], []
@@ -67,14 +69,14 @@ def projection(seen: Index, declared: Index) -> str | None:
     return f"projects {seen.projection.value}, declared is {declared.projection.value}"
 
 
-def billing(s: Subject) -> Verdict:
+def billing(s: TableSubject) -> Verdict:
     if isinstance(s.seen.billing, Unknown):
         return unknown(f"billing cannot be read: {s.seen.billing.reason}")
     on_demand = s.seen.billing == "PAY_PER_REQUEST"
     return PASS if on_demand else fail(f"billing is {s.seen.billing}, declared is on demand")
 
 
-def stream(s: Subject) -> Verdict:
+def stream(s: TableSubject) -> Verdict:
     declared = s.table.stream
     want = declared.view.value if declared and not declared.pending else None
     if isinstance(s.seen.stream, Unknown):
@@ -84,7 +86,7 @@ def stream(s: Subject) -> Verdict:
     )
 
 
-def extras(s: Subject) -> Verdict:
+def extras(s: TableSubject) -> Verdict:
     if isinstance(s.seen.extras, Unknown):
         return unknown(f"settings cannot be read: {s.seen.extras.reason}")
     return fail(f"undeclared: {', '.join(sorted(s.seen.extras))}") if s.seen.extras else PASS
@@ -96,77 +98,70 @@ def _key(key: Key) -> str:
 
 RULES = (
     Rule(
-        id="HF101",
-        title="A table keeps its name",
-        why="A new name is a new, empty table: CloudFormation replaces the old one, and everything that names it breaks.",
-        fix="Restore TableName {table}; to rename on purpose, declare the new table and move the items.",
-        severity=Severity.CRITICAL,
-        check=name,
-    ),
-    Rule(
         id="HF102",
-        title="The key is as declared",
-        why="A key cannot be changed in place. Another attribute, another type or a dropped sort key replaces the table.",
-        fix="Restore the key of {table} as declared in stacks/; to change it on purpose, declare a new table and move the items.",
+        title="A table keeps its name and its primary key",
+        why="Neither can be changed in place: another name, another key attribute, another type or a dropped sort key makes "
+        "CloudFormation replace the table by a new, empty one, and everything that names the old one breaks.",
+        remediation="Restore the name and the key of {table} as declared in stacks/; to change one on purpose, declare a new table "
+        "and move the items.",
         severity=Severity.CRITICAL,
-        check=key,
+        paths=at(TABLE, "TableName", "KeySchema", "AttributeDefinitions"),
+        checks=(Check(TableSubject, name), Check(TableSubject, key)),
     ),
     Rule(
         id="HF103",
-        title="Every declared index exists",
-        why="A query that names an index that is gone fails at once; building it again takes as long as the table is large.",
-        fix="Restore the index of {table}, or drop it from its declaration in stacks/ after no access pattern uses it.",
+        title="Indexes are as declared",
+        why="A query that names an index that is gone fails at once, one with another key or a smaller projection answers less; to "
+        "build it again takes as long as the table is large. An index that is not declared is paid for with every write.",
+        remediation="Restore the indexes of {table} as declared in stacks/. Keys and projections cannot be changed in place: that takes "
+        "a new index under a new name.",
         severity=Severity.HIGH,
-        check=missing_indexes,
-    ),
-    Rule(
-        id="HF104",
-        title="No index is undeclared",
-        why="An index that nobody declared is paid for with every write, and nobody knows whether it may go.",
-        fix="Declare the index on {table} in stacks/ with gsi(…), or remove it.",
-        severity=Severity.MEDIUM,
-        check=undeclared_indexes,
-    ),
-    Rule(
-        id="HF105",
-        title="Index keys are as declared",
-        why="An index with another key answers another question, and items without its key attributes are not in it.",
-        fix="Restore the key of the index of {table} as declared in stacks/; a changed key is a new index under a new name.",
-        severity=Severity.HIGH,
-        check=each_index(index_key),
-    ),
-    Rule(
-        id="HF106",
-        title="Index projections are as declared",
-        why="A smaller projection silently returns less to its readers; a larger one is paid for with every write.",
-        fix="Restore the projection of the index of {table}; it cannot be changed in place, only by a new index.",
-        severity=Severity.MEDIUM,
-        check=each_index(projection),
+        paths=at(TABLE, "GlobalSecondaryIndexes"),
+        checks=(
+            Check(TableSubject, missing_indexes),
+            Check(TableSubject, undeclared_indexes),
+            Check(TableSubject, each_index(index_key)),
+            Check(TableSubject, each_index(projection)),
+        ),
     ),
     Rule(
         id="HF107",
         title="Tables are billed on demand",
         why="CloudFormation's default is provisioned capacity, five units: a table that loses its billing mode throttles.",
-        fix='"BillingMode": "PAY_PER_REQUEST" on {table}; the construct sets it.',
+        remediation='"BillingMode": "PAY_PER_REQUEST" on {table}; the construct sets it.',
         severity=Severity.HIGH,
+        paths=at(TABLE, "BillingMode", "ProvisionedThroughput"),
         controls=("SecurityHub DynamoDB.1",),
-        check=billing,
+        checks=(Check(TableSubject, billing),),
     ),
     Rule(
         id="HF108",
         title="The stream is as declared",
         why="A consumer of a stream that is switched off, or carries another view, stops without an error.",
-        fix="Restore StreamSpecification of {table} as declared in stacks/.",
+        remediation="Restore StreamSpecification of {table} as declared in stacks/.",
         severity=Severity.HIGH,
-        check=stream,
+        paths=at(TABLE, "StreamSpecification"),
+        checks=(Check(TableSubject, stream),),
     ),
     Rule(
         id="HF109",
         title="No setting is undeclared",
         why="A resource policy can open a table to strangers, a local index can never be removed again, a Kinesis stream copies "
         "every item elsewhere: none of these can be declared, so none of them is meant.",
-        fix="Remove the setting from {table}; teach the declaration and the construct about it if it is meant.",
+        remediation="Remove the setting from {table}; teach the declaration and the construct about it if it is meant.",
         severity=Severity.HIGH,
-        check=extras,
+        audited=True,
+        paths=at(
+            TABLE,
+            "ContributorInsightsSpecification",
+            "ImportSourceSpecification",
+            "KinesisStreamSpecification",
+            "LocalSecondaryIndexes",
+            "OnDemandThroughput",
+            "ResourcePolicy",
+            "TableClass",
+            "WarmThroughput",
+        ),
+        checks=(Check(TableSubject, extras),),
     ),
 )

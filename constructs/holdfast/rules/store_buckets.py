@@ -8,8 +8,7 @@ from typing import Any
 from holdfast.intrinsics import Reference, Unknown
 from holdfast.model import Guard
 from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
-from holdfast.rules.estate import alike
-from holdfast.rules.protection import same_policy
+from holdfast.rules.same import alike, same_policy
 from holdfast.rules.store_backups import kept
 from holdfast.rules.store_subject import (
     BUCKET,

@@ -12,12 +12,13 @@ from holdfast.intrinsics import Reference, Unknown
 from holdfast.model import Guard
 from holdfast.policy import REQUIRED_TAGS
 from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
-from holdfast.rules.estate import alike, changes
+from holdfast.rules.same import alike, changes
 from holdfast.rules.store_backups import kept
-from holdfast.rules.store_buckets import access_logs_kept, declared_policy
+from holdfast.rules.store_buckets import access_logs_kept, bucket_key, declared_policy
 from holdfast.rules.store_network import SUBNET, VPC
 from holdfast.rules.store_subject import (
     BROKER,
+    BUCKET,
     CACHE,
     CLUSTER,
     DOCUMENTS,
@@ -60,6 +61,38 @@ from holdfast.store_settings import (
 )
 from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Engine, Pool, Registry
 from holdfast.template import TOPIC, heard
+
+protected = needs(
+    {
+        kind: (Need("it can be deleted: DeletionProtection is off", "DeletionProtection", on, False),)
+        for kind in (INSTANCE, CLUSTER, DOCUMENTS)
+    },
+    guard=Guard.DELETION_PROTECTION,
+)
+INSIGHTS = Need("statements that are watched are not under the stack's key", "PerformanceInsightsKMSKeyId", own_key)
+STORAGE = (
+    Need("storage is not encrypted", "StorageEncrypted", on, False),
+    Need("storage is not under the stack's key", "KmsKeyId", own_key),
+)
+under_own_key = needs(
+    {
+        INSTANCE: (*STORAGE, INSIGHTS),
+        CLUSTER: STORAGE,
+        DOCUMENTS: STORAGE,
+        CACHE: (
+            Need("the cache is not encrypted at rest", "AtRestEncryptionEnabled", on, False),
+            Need("the cache is not under the stack's key", "KmsKeyId", own_key),
+        ),
+        BROKER: (
+            Need(
+                "the logs are not under the stack's key", "EncryptionInfo.EncryptionAtRest.DataVolumeKMSKeyId", own_key
+            ),
+        ),
+        BUCKET: (Need("objects are not under the stack's key", "BucketEncryption", bucket_key),),
+    },
+    members={INSTANCE: (INSIGHTS,)},
+    guard=Guard.CUSTOMER_KEY,
+)
 
 
 def encrypted_on_the_way(s: StoreSubject) -> Verdict:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from holdfast.intrinsics import Reference, Unknown
+from holdfast.rules.access import SERVICE
 from holdfast.rules.base import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 from holdfast.rules.store_network import SUBNET
 from holdfast.rules.store_subject import (
@@ -28,6 +29,7 @@ from holdfast.rules.store_subject import (
     own,
     own_key,
 )
+from holdfast.rules.subjects import Resource
 from holdfast.store_alarms import failed_jobs, function_names
 from holdfast.store_settings import BACKUP_POLICY, BUCKET_BACKUP_POLICY, MONITORING_POLICY
 from holdfast.stores import DRIFT_SCHEDULE, Database
@@ -163,15 +165,16 @@ TOO_MUCH = re.compile(
     r"|:Put(Bucket|Key|Lifecycle|ObjectLegalHold|ObjectRetention|ObjectLock|Resource|Encryption)"
 )
 HARMLESS = {
+    "dynamodb:DeleteItem",  # of an application; point-in-time recovery has it back
     "ec2:DeleteNetworkInterface",  # Lambda leaves subnets as it enters them
     "s3:DeleteObject",  # of an application; the version stays, and where it is locked nobody shortens that
 }
-WITHOUT_RESOURCE = ("ec2:", "servicediscovery:")  # services whose calls know none
+WITHOUT_RESOURCE = ("ec2:", "servicediscovery:", "dynamodb:ListStreams")  # services whose calls know none
 
 
-def modest_role(stack: StackSeen, resource: Mapping[str, Any]) -> Verdict:
+def modest_role(r: Resource) -> Verdict:
     """A role that services of AWS take, with policies of the stack."""
-    p = resource.get("Properties", {})
+    stack, p = r.stack, r.properties
     trust = stack.resolver.get(p, "AssumeRolePolicyDocument", {})
     statements = trust.get("Statement") if isinstance(trust, dict) else None
     if not isinstance(statements, list):
@@ -182,6 +185,7 @@ def modest_role(stack: StackSeen, resource: Mapping[str, Any]) -> Verdict:
             not isinstance(principal, dict)
             or principal.keys() != {"Service"}
             or not isinstance(principal["Service"], str)
+            or not SERVICE.fullmatch(principal["Service"])
         ):
             return fail("others than one service of AWS may take the role")
     for raw in p.get("ManagedPolicyArns", []):
@@ -200,8 +204,12 @@ def modest_role(stack: StackSeen, resource: Mapping[str, Any]) -> Verdict:
     return next((v for d in documents if (v := _modest(d)) != PASS), PASS)
 
 
-def modest_policy(stack: StackSeen, resource: Mapping[str, Any]) -> Verdict:
-    return _modest(stack.resolver.get(resource.get("Properties", {}), "PolicyDocument", {}))
+def modest_policy(r: Resource) -> Verdict:
+    for name, kind in (("Users", ""), ("Groups", ""), ("Roles", ROLE)):
+        given = r.get(name, [])
+        if not isinstance(given, list) or not all(r.stack.is_a(g, kind) for g in given):
+            return fail(f"the policy is attached to {name.lower()} that are not the stack's")
+    return _modest(r.get("PolicyDocument", {}))
 
 
 def _modest(document: Any) -> Verdict:

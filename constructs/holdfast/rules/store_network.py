@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.catalog import Placed
 from holdfast.intrinsics import Reference, Unknown
 from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
-from holdfast.rules.estate import alike
+from holdfast.rules.same import alike
 from holdfast.rules.store_subject import (
     BROKER,
     CACHE,
@@ -23,6 +21,7 @@ from holdfast.rules.store_subject import (
     flat,
     mentioned,
 )
+from holdfast.rules.subjects import Resource, StackSubject
 from holdfast.stores import Bucket, Database, Registry
 from holdfast.template import StackSeen
 
@@ -35,13 +34,6 @@ GROUPS_OF = {
     DOCUMENTS: ("VpcSecurityGroupIds",),
     CACHE: ("SecurityGroupIds",),
     BROKER: ("BrokerNodeGroupInfo", "SecurityGroups"),
-}
-SUBNETS_OF = {
-    INSTANCE: ("@DBSubnetGroupName", "SubnetIds"),
-    CLUSTER: ("@DBSubnetGroupName", "SubnetIds"),
-    DOCUMENTS: ("@DBSubnetGroupName", "SubnetIds"),
-    CACHE: ("@CacheSubnetGroupName", "SubnetIds"),
-    BROKER: ("BrokerNodeGroupInfo", "ClientSubnets"),
 }
 NOWHERE = "255.255.255.255/32"  # CDK's way to write that nothing goes out
 
@@ -93,37 +85,20 @@ def _source(rule: Mapping[str, Any]) -> str:
     return found if isinstance(found, str) else "something that is decided at deploy time"
 
 
-def no_ranges(stack: StackSeen, logical_id: str) -> Verdict:
+def no_ranges(r: Resource) -> Verdict:
     """Whether a security group, of a store or of anything else, admits anything but groups of the stack."""
-    if stack.template["Resources"][logical_id]["Type"] == GROUP:
-        rules = _inline(stack, logical_id, "SecurityGroupIngress")
+    if r.type == GROUP:
+        rules = _inline(r.stack, r.logical_id, "SecurityGroupIngress")
     else:
-        found = stack.resolver.value(stack.template["Resources"][logical_id].get("Properties", {}))
+        found = r.stack.resolver.value(r.properties)
         rules = [found if isinstance(found, dict) else {}]
-    wrong = [_source(r) for r in rules if not stack.is_a(r.get("SourceSecurityGroupId"), GROUP)]
+    wrong = [_source(rule) for rule in rules if not r.stack.is_a(rule.get("SourceSecurityGroupId"), GROUP)]
     return fail(f"it admits {', '.join(wrong)}") if wrong else PASS
 
 
-def in_subnets(s: StoreSubject) -> Verdict:
-    """Only subnets of the stack, in two zones at least."""
-    if s.type not in SUBNETS_OF:
-        return EXEMPT
-    subnets = s.get(*SUBNETS_OF[s.type], default=[])
-    if isinstance(subnets, Unknown):
-        return unknown(f"its subnets cannot be read: {subnets.reason}")
-    if not isinstance(subnets, list) or not all(s.stack.is_a(n, SUBNET) for n in subnets):
-        return fail("it stands in subnets that are not the stack's")
-    zones = {_zone(s.stack, n) for n in subnets}
-    return PASS if len(zones) > 1 else fail(f"it stands in {len(zones) or 'no'} zone, required are two")
-
-
-def _zone(stack: StackSeen, subnet: Reference) -> str:
-    properties = stack.template["Resources"][subnet.logical_id].get("Properties", {})
-    return json.dumps([properties.get(name) for name in ("AvailabilityZone", "AvailabilityZoneId")], sort_keys=True)
-
-
-def isolated(stack: StackSeen, placed: Placed) -> Verdict:
+def isolated(of: StackSubject) -> Verdict:
     """A network that nothing leaves but for AWS's own end points, that is watched, and whose default group is empty."""
+    stack, placed = of.stack, of.placed
     if not any(not isinstance(s, Bucket | Registry) for s in placed.stores):
         return EXEMPT
     problems = [*_unwatched(stack), *_openings(stack)]

@@ -13,8 +13,8 @@ from holdfast.intrinsics import Reference, Resolver, Unknown
 from holdfast.keys import ACCOUNT
 from holdfast.model import NONE, Guard, Tier
 from holdfast.rules.base import EXEMPT, PASS, Outcome, Verdict, fail, unknown
-from holdfast.rules.estate import alike
-from holdfast.rules.store_shapes import HOLDING, foreign_types
+from holdfast.rules.same import alike
+from holdfast.rules.store_types import foreign_types
 from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Registry, Store
 from holdfast.template import StackSeen
 
@@ -37,6 +37,7 @@ IDENTITY: Mapping[type[Store], Mapping[str, str]] = {
     Bucket: {BUCKET: "BucketName"},
     Registry: {NAMESPACE: "Name"},
 }
+STORES = tuple(dict.fromkeys(kind for of in IDENTITY.values() for kind in of))
 # The instances that a cluster consists of.
 MEMBERS = {CLUSTER: INSTANCE, DOCUMENTS: DOCUMENTS_INSTANCE}
 
@@ -50,6 +51,14 @@ class StoreSubject:
     required: Guard
     stack: StackSeen
     logical_id: str
+
+    @property
+    def about(self) -> Store:
+        return self.store
+
+    @property
+    def where(self) -> str:
+        return self.stack.at(self.logical_id)
 
     @property
     def resource(self) -> Mapping[str, Any]:
@@ -104,7 +113,7 @@ def _decided_later(raw: Any) -> bool:
     return isinstance(raw, dict) and any(k == "Ref" or str(k).startswith("Fn::") for k in raw)
 
 
-def flat(stack: StackSeen, raw: Any) -> str | Unknown:
+def flat(stack: StackSeen | None, raw: Any) -> str | Unknown:
     """A text as Fn::Sub would write it: what only the deploy knows stays in it as ${…}."""
     match raw:
         case str() | int():
@@ -119,12 +128,13 @@ def flat(stack: StackSeen, raw: Any) -> str | Unknown:
             texts = [flat(stack, part) for part in parts]
             undecided = next((t for t in texts if isinstance(t, Unknown)), None)
             return separator.join(map(str, texts)) if undecided is None else undecided
-        case {"Fn::If": [condition, yes, no]}:
+        case {"Fn::If": [condition, yes, no]} if stack is not None:
             holds = stack.resolver.condition(condition)
             return holds if isinstance(holds, Unknown) else flat(stack, yes if holds else no)
         case _:
             return Unknown("it is decided at deploy time")
-    return text.replace("${AWS::Partition}", "aws").replace("${AWS::Region}", stack.region or "${AWS::Region}")
+    region = stack.region if stack else None
+    return text.replace("${AWS::Partition}", "aws").replace("${AWS::Region}", region or "${AWS::Region}")
 
 
 def mentioned(raw: Any) -> set[str]:
@@ -133,8 +143,11 @@ def mentioned(raw: Any) -> set[str]:
         if isinstance(name := raw.get("Ref"), str):
             return set() if name.startswith("AWS::") else {name}
         if "Fn::GetAtt" in raw:
-            parts = raw["Fn::GetAtt"]
-            return {parts.split(".")[0] if isinstance(parts, str) else str(parts[0])}
+            match raw["Fn::GetAtt"]:
+                case str() as name:
+                    return {name.split(".")[0]}
+                case [str() as name, *_]:
+                    return {name}
         inside = set(re.findall(r"\$\{\s*(\w+)(?!\w|::)", str(raw["Fn::Sub"]))) if "Fn::Sub" in raw else set()
         return inside | {i for v in raw.values() for i in mentioned(v)}
     return {i for v in raw for i in mentioned(v)} if isinstance(raw, list) else set()
@@ -212,7 +225,7 @@ def strangers(stack: StackSeen, placed: Placed | None, matched: Collection[str])
                 if stack.present(resource) is not True and identified(stack, logical_id) in declared:
                     continue  # whether it exists is another rule's question
                 yield logical_id
-    yield from foreign_types(stack, HOLDING)
+    yield from foreign_types(stack)
 
 
 def is_member(stack: StackSeen, logical_id: str) -> bool:

@@ -1,0 +1,136 @@
+"""A diff for machines: JSON, documented in docs/findings.md, and SARIF where the declaration or contract has it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from holdfast.cfn.compare import ABSENT
+from holdfast.contract import files
+from holdfast.contract.approvals import NONE, Review
+from holdfast.contract.diff import SERIOUS, Change, Kind
+from holdfast.contract.groups import line_of, shown
+
+MEANS = {
+    Kind.WEAKENED: "A guard is lost or lowered, or a policy lets more in.",
+    Kind.REMOVED: "Something that holds data, or a stack, left the contract.",
+    Kind.REPLACED: "CloudFormation makes something that holds data anew.",
+    Kind.ADDED: "A new resource can reach, copy, trigger on or delete a store.",
+    Kind.CHANGED: "The data of a store goes elsewhere.",
+}
+
+
+def as_json(changes: Sequence[Change], against: str, review: Review = NONE) -> str:
+    counts = {k.value: sum(c.kind is k for c in changes) for k in Kind}
+    document = {
+        "version": 1,
+        "command": "diff",
+        "against": against,
+        "summary": counts | {"unapproved": len(review.open)},
+        "changes": list(_rows(changes, review)),
+        "approvals": [{"file": name, "state": state} for name, state in review.states.items()],
+    }
+    return json.dumps(document, indent=2)
+
+
+def _rows(changes: Sequence[Change], review: Review) -> Iterator[dict[str, Any]]:
+    for c in changes:
+        approval = review.approval(c)
+        yield {
+            "change": c.kind.value,
+            "stack": c.stack,
+            "environment": c.environment or None,
+            "resource": c.resource or None,
+            "type": c.type or None,
+            "store": c.store,
+            "guard": c.guard or None,
+            "path": "/".join(c.path),
+            "before": None if c.before is ABSENT else shown(c, c.before),
+            "after": None if c.after is ABSENT else shown(c, c.after),
+            "detail": c.says,
+            "reaches": c.reaches,
+            "approvable": c.approvable if c.kind in SERIOUS else None,
+            "approval": approval[0] if approval else None,
+        }
+
+
+def sarif(changes: Sequence[Change], review: Review, folder: Path, declared: Mapping[str, str]) -> str:
+    """What a reviewer has to see: the serious, and what reaches a store. ``declared`` is file:line by store."""
+    told = [c for c in changes if c.kind in SERIOUS or c.reaches]
+    rules = [
+        {"id": f"diff/{k.value}", "name": k.value, "shortDescription": {"text": MEANS[k]}, "help": {"text": MEANS[k]}}
+        for k in Kind
+    ]
+    texts: dict[str, list[str]] = {}
+    return json.dumps(
+        {
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [
+                {
+                    "tool": {"driver": {"name": "Holdfast diff", "rules": rules}},
+                    "results": [_result(c, review, _place(c, folder, declared, texts)) for c in told],
+                }
+            ],
+        },
+        indent=2,
+    )
+
+
+def _result(c: Change, review: Review, place: tuple[str, int]) -> dict[str, Any]:
+    approval = review.approval(c)
+    name = c.store or c.resource or c.stack
+    identity = json.dumps([c.kind.value, c.stack, c.resource, c.path, c.says])
+    file, line = place
+    return {
+        "ruleId": f"diff/{c.kind.value}",
+        "ruleIndex": list(Kind).index(c.kind),
+        "level": "note" if approval else "error" if c.kind in SERIOUS else "warning",
+        "message": {"text": f"{name} in {c.stack}: {line_of(c)}"},
+        "locations": [
+            {
+                "physicalLocation": {"artifactLocation": {"uri": quote(file)}, "region": {"startLine": line}},
+                "logicalLocations": [{"name": name, "fullyQualifiedName": f"{c.stack}/{name}", "kind": "resource"}],
+            }
+        ],
+        "partialFingerprints": {"holdfast/v1": hashlib.sha256(identity.encode()).hexdigest()},
+        **(
+            {"suppressions": [{"kind": "external", "justification": f"{approval[1].because} ({approval[1].by})"}]}
+            if approval
+            else {}
+        ),
+    }
+
+
+def _place(c: Change, folder: Path, declared: Mapping[str, str], texts: dict[str, list[str]]) -> tuple[str, int]:
+    """The declaration of the store, or where the contract shows the resource."""
+    file, _, line = declared.get(c.store or "", "").rpartition(":")
+    if file:
+        return file, int(line)
+    name = f"{files.FOLDER}/{c.stack.partition('/')[0]}.json"
+    if name not in texts:
+        path = folder / name
+        texts[name] = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return name, _line(texts[name], c)
+
+
+def _line(lines: Sequence[str], c: Change) -> int:
+    """Of the last step of the path that is found; a file that is not there any more has its first line."""
+    found, start, depth = 0, 0, 0
+    for step in [c.resource, *c.path] if c.resource else c.path:
+        mark = f"{json.dumps(step)}: "
+        for number in range(start, len(lines)):
+            line = lines[number].lstrip()
+            inside = len(lines[number]) - len(line)
+            if inside <= depth and number > start and found:
+                return found + 1  # behind what it would be in
+            if line.startswith(mark):
+                found, start, depth = number, number + 1, inside
+                break
+        else:
+            break
+    return found + 1

@@ -1,0 +1,182 @@
+"""Who is let in: no resource policy names everybody, another account, or more of a key than its services need."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from holdfast.intrinsics import Unknown
+from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
+from holdfast.rules.store_subject import flat
+from holdfast.rules.subjects import Resource
+from holdfast.template import StackSeen
+
+# Conditions that keep a statement with an open principal inside the account.
+CONFINING = frozenset({"aws:SourceAccount", "aws:PrincipalAccount", "kms:CallerAccount", "aws:SourceOwner"})
+ORGANIZATION = frozenset({"aws:PrincipalOrgID"})
+# What a key is used through, and what for.
+THROUGH = frozenset({"kms:ViaService"})
+FOR = re.compile(r"kms:EncryptionContext:|aws:Source(Account|Arn|Owner)$")
+USE = re.compile(r"^(\*|kms:(\*|.*(Decrypt|Encrypt|GenerateDataKey|GenerateMac|CreateGrant|Sign).*))$", re.IGNORECASE)
+OWN = "this-account"  # what stands for its number, which no template knows
+NUMBER = re.compile(r"\d{12}")
+SERVICE = re.compile(r"[\w.-]+\.amazonaws\.com(\.cn)?")
+# Who may take a role is another rule's affair; keys are judged on behalf of whatever they encrypt; and these are many,
+# large, and have no policy.
+ELSEWHERE = frozenset({"AWS::IAM::Role", "AWS::KMS::Key", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"})
+CALLED = "AWS::Lambda::Permission"
+
+
+def no_stranger(r: Resource) -> Verdict:
+    """Whether every policy of a resource lets in only the account, its services and the stack's own roles."""
+    if r.type in ELSEWHERE:
+        return EXEMPT
+    if r.type == CALLED:
+        return _called(r)
+    documents = list(policies(r.properties))
+    if not documents:
+        return EXEMPT
+    return next((v for d in documents if (v := judge_policy(d, r.stack)) != PASS), PASS)
+
+
+def policies(tree: Any) -> Iterator[Any]:
+    """Every policy document that says who it is for, as a tree or as a text of JSON."""
+    waiting = [tree]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str) and '"Statement"' in part:
+            try:
+                part = json.loads(part)
+            except ValueError:
+                continue
+        if isinstance(part, dict):
+            if any(_names_somebody(s) for s in _list(part.get("Statement"))):
+                yield part
+            else:
+                waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+
+
+def _names_somebody(statement: Any) -> bool:
+    return isinstance(statement, dict) and not statement.keys().isdisjoint({"Principal", "NotPrincipal"})
+
+
+def judge_policy(document: Mapping[str, Any], stack: StackSeen | None, account: str | None = None) -> Verdict:
+    """A policy of a template of ``stack``; a live one speaks of ``account`` where a template refers."""
+    unsure = None
+    for statement in _list(document.get("Statement")):
+        if not isinstance(statement, dict):
+            unsure = unknown("a statement of the policy is decided at deploy time")
+        elif statement.get("Effect") != "Deny":
+            problem = _Statement(statement, stack, account).problem()
+            if isinstance(problem, Unknown):
+                unsure = unknown(problem.reason)
+            elif problem:
+                label = statement.get("Sid") or json.dumps(statement.get("Action"))
+                return fail(f"the policy {problem}: {label}")
+    return unsure or PASS
+
+
+class _Statement:
+    """One statement that allows something, or may."""
+
+    def __init__(self, statement: Mapping[str, Any], stack: StackSeen | None, account: str | None) -> None:
+        self._statement, self._stack, self._account = statement, stack, account
+
+    def problem(self) -> str | Unknown | None:
+        if "NotPrincipal" in self._statement:
+            return "lets in everybody whom it does not name"
+        principal = self._statement.get("Principal", {})
+        if principal == "*":
+            return None if self._confined() else "lets anybody in"
+        if not isinstance(principal, dict) or {"Ref", "Fn::If", "Fn::GetAtt"} & principal.keys():
+            return Unknown("whom a policy lets in is decided at deploy time")
+        for kind, names in principal.items():
+            for name in _list(names):
+                if problem := self._who(kind, name):
+                    return problem
+        return self._use(principal)
+
+    def _who(self, kind: str, name: Any) -> str | Unknown | None:
+        text = self._text(name)
+        if isinstance(text, Unknown):
+            return Unknown("whom a policy lets in is decided at deploy time")
+        if text == "*":
+            return None if self._confined() else "lets anybody in"
+        if kind == "Service":
+            return None if SERVICE.fullmatch(text) else f"lets {text} in, which is not a service of AWS"
+        if kind != "AWS":
+            return f"lets {text} in, who is not of this account"
+        return f"lets {text} in, who is not of this account" if self._foreign(text) else None
+
+    def _foreign(self, text: str) -> bool:
+        """Whether a principal, as Fn::Sub writes it, is of another account; one of the stack's roles is not."""
+        if re.fullmatch(r"\$\{\w+(\.Arn)?\}", text):
+            return False
+        owner = text.split(":")[4] if text.startswith("arn:") and text.count(":") >= 5 else text
+        return owner != OWN and owner != self._account
+
+    def _use(self, principal: Mapping[str, Any]) -> str | None:
+        """A key is used through the services that hold the data, or for what they name."""
+        if not any(USE.match(str(a)) for a in _list(self._statement.get("Action", "*"))):
+            return None
+        keys = self._tested()
+        if "AWS" in principal and not keys & THROUGH:
+            return "lets the key be used otherwise than through the services that hold the data (kms:ViaService)"
+        if "Service" in principal and not any(FOR.match(k) for k in keys):
+            return "lets a service use the key on behalf of anybody (aws:SourceAccount or the context is not tested)"
+        return None
+
+    def _tested(self) -> set[str]:
+        conditions = self._statement.get("Condition", {})
+        tests = conditions.items() if isinstance(conditions, dict) else ()
+        return {
+            key
+            for operator, test in tests
+            if "Not" not in operator and "IfExists" not in operator and isinstance(test, dict)
+            for key in test
+        }
+
+    def _confined(self) -> bool:
+        """Whether a condition keeps an open principal inside this account, or an organization."""
+        conditions = self._statement.get("Condition", {})
+        for operator, test in conditions.items() if isinstance(conditions, dict) else ():
+            if "Not" in operator or "IfExists" in operator or not isinstance(test, dict):
+                continue
+            for key, values in test.items():
+                if key in ORGANIZATION:
+                    return True
+                if key in CONFINING and not any(self._foreign(str(self._text(v))) for v in _list(values)):
+                    return True
+        return False
+
+    def _text(self, raw: Any) -> str | Unknown:
+        return _flat(self._stack, raw)
+
+
+def _called(r: Resource) -> Verdict:
+    """Whether a function can be called by this account and its own sources only."""
+    who = _flat(r.stack, r.properties.get("Principal"))
+    if isinstance(who, Unknown):
+        return unknown("who may call the function is decided at deploy time")
+    sources = [_flat(r.stack, r.properties[n]) for n in ("SourceArn", "SourceAccount") if n in r.properties]
+    if r.get("FunctionUrlAuthType") == "NONE" or who == "*":
+        return fail("anybody may call the function")
+    if not SERVICE.fullmatch(who) and OWN not in who:
+        return fail(f"{who}, who is not of this account, may call the function")
+    if SERVICE.fullmatch(who) and not sources:
+        return fail(f"{who} may call the function on behalf of anybody")
+    stranger = next((s for s in sources if isinstance(s, str) and NUMBER.search(s)), None)
+    return fail(f"{stranger} of another account may call the function") if stranger else PASS
+
+
+def _flat(stack: StackSeen | None, raw: Any) -> str | Unknown:
+    found = flat(stack, raw)
+    return found if isinstance(found, Unknown) else found.replace("${AWS::AccountId}", OWN)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]

@@ -1,0 +1,123 @@
+"""Alarms: what matters is watched, by metrics that exist, and somebody is told."""
+
+from __future__ import annotations
+
+from holdfast.intrinsics import Unknown
+from holdfast.model import Guard
+from holdfast.monitoring import PUBLISHED, failure_queue, processor_alarms, table_alarms
+from holdfast.observed import wanted
+from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
+from holdfast.rules.same import JUDGED, changes
+from holdfast.rules.store_checks import watched
+from holdfast.rules.store_subject import StoreSubject
+from holdfast.rules.subjects import Consumer, Resource, TableSubject
+from holdfast.template import ALARM, AlarmMetric, heard
+
+
+def missing(s: TableSubject) -> Verdict:
+    if Guard.ALARMS not in s.required:
+        return EXEMPT
+    if isinstance(s.seen.watched, Unknown):
+        return unknown(f"alarms cannot be read: {s.seen.watched.reason}")
+    unread = wanted([i.name for i in s.table.indexes]) - s.seen.watched
+    said = sorted(f"{metric} of {index}" if index else metric for index, metric in unread)
+    return fail(f"no alarm reads {', '.join(said)}") if said else PASS
+
+
+def sounding(s: TableSubject) -> Verdict:
+    if Guard.ALARMS not in s.required:
+        return EXEMPT
+    if isinstance(s.seen.alarms, Unknown):
+        return unknown(f"alarms cannot be read: {s.seen.alarms.reason}")
+    ears = {name: p.get("heard", False) for name, p in s.seen.alarms.items()}
+    if mute := sorted(name for name, hears in ears.items() if hears is False):
+        return fail(f"no topic of the stack hears {', '.join(mute)}")
+    unsure = sorted(name for name, hears in ears.items() if isinstance(hears, Unknown))
+    return unknown(f"who hears {', '.join(unsure)} is decided at deploy time") if unsure else PASS
+
+
+def as_declared(s: TableSubject) -> Verdict:
+    if Guard.ALARMS not in s.required:
+        return EXEMPT
+    if isinstance(s.seen.alarms, Unknown):
+        return unknown(f"alarms cannot be read: {s.seen.alarms.reason}")
+    declared = table_alarms(s.table, s.placed.fill(s.table.name))
+    changed = [c for alarm in declared for c in changes(alarm, s.seen.alarms.get(alarm.name))]
+    return fail(f"not as declared: {', '.join(changed)}") if changed else PASS
+
+
+def deaf(metric: AlarmMetric) -> Verdict:
+    """Whether an alarm listens to something that is never said."""
+    if isinstance(metric.metric, Unknown):
+        return unknown(f"the metric cannot be read: {metric.metric.reason}")
+    if metric.metric not in PUBLISHED:
+        return fail(f"DynamoDB publishes no metric {metric.metric}")
+    dimensions = set(metric.dimensions)
+    if dimensions in PUBLISHED[metric.metric]:
+        return PASS
+    return fail(f"DynamoDB publishes no {metric.metric} by {', '.join(sorted(dimensions)) or 'no dimension'}")
+
+
+def heard_metrics(s: Resource) -> list[Verdict]:
+    """Whether each metric that an alarm reads exists."""
+    return [deaf(m) for m in s.stack.metrics_of(s.logical_id)]
+
+
+def consumer(s: Consumer) -> Verdict:
+    """Whether the alarms of a declared stream consumer are there, as declared, and heard."""
+    stack, placed, processor = s.stack, s.placed, s.processor
+    seen = {p["AlarmName"]: p for p in stack.alarms.values() if isinstance(p, dict) and "AlarmName" in p}
+    name = placed.fill(processor.name)
+    for alarm in processor_alarms(name, failure_queue(name)):
+        found = seen.get(alarm.name)
+        if changed := changes(alarm, found):
+            return fail(f"not as declared: {', '.join(changed)}")
+        if found and heard(stack, found) is not True:
+            return fail(f"no topic of the stack hears {alarm.name}")
+    return PASS
+
+
+WATCHED = Rule(
+    id="HF205",
+    title="Durable production data has alarms that somebody hears",
+    why="Throttling, slow answers, a job that stopped, a backup that failed or a consumer that falls behind are seen by customers "
+    "first where no alarm reads them. An alarm without an action turns red in a console that nobody looks at, and one on a metric "
+    "that is never published never fires: CloudWatch takes any metric and any dimensions.",
+    remediation="Restore the alarms of {table} and their topic as holdfast.monitoring and holdfast.store_alarms make them; metrics and "
+    "dimensions have to be among those that the service publishes.",
+    severity=Severity.MEDIUM,
+    guard=Guard.ALARMS,
+    paths=at(
+        ALARM,
+        "Type",
+        "ActionsEnabled",
+        "AlarmActions",
+        "AlarmName",
+        "Dimensions",
+        "InsufficientDataActions",
+        "MetricName",
+        "Namespace",
+        *JUDGED,
+    ),
+    checks=(
+        Check(TableSubject, missing),
+        Check(TableSubject, sounding),
+        Check(StoreSubject, watched),
+        Check(Consumer, consumer),
+        Check(Resource, heard_metrics, (ALARM,)),
+    ),
+)
+THRESHOLDS = Rule(
+    id="HF209",
+    title="Alarms go off when they should",
+    why="A threshold that is raised, or a metric that is swapped, silences an alarm as surely as its removal, and looks better.",
+    remediation="Restore the alarms of {table} as holdfast.monitoring.table_alarms makes them; change them there if that is meant.",
+    severity=Severity.MEDIUM,
+    audited=True,
+    guard=Guard.ALARMS,
+    paths=at(ALARM, "AlarmName", *JUDGED),
+    checks=(Check(TableSubject, as_declared),),
+)
+
+
+RULES = (WATCHED, THRESHOLDS)

@@ -1,0 +1,144 @@
+"""What rules judge: a declared thing, a table, a key, a resource, a stack, or whatever is declared nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from holdfast.catalog import Placed
+from holdfast.intrinsics import Unknown
+from holdfast.model import Guard, Processor, Table
+from holdfast.observed import Observed, ObservedKey
+from holdfast.stores import Store
+from holdfast.template import StackSeen
+
+
+class Subject(Protocol):
+    """Whatever belongs to a declared stack."""
+
+    @property
+    def placed(self) -> Placed: ...
+
+    @property
+    def about(self) -> Table | Store | None: ...
+
+    @property
+    def where(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """One declared table or store: where it was found, and where else."""
+
+    placed: Placed
+    about: Table | Store
+    where: str
+    absent: str | Unknown | None  # why it is not there, or may not be
+    type: str = ""
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableSubject:
+    """One declared table and what a source shows of it."""
+
+    placed: Placed
+    table: Table
+    required: Guard
+    seen: Observed
+
+    @property
+    def about(self) -> Table:
+        return self.table
+
+    @property
+    def where(self) -> str:
+        return self.seen.where
+
+
+@dataclass(frozen=True, slots=True)
+class KeySubject:
+    """A customer-managed key that is no table's own; of a live one the account is known."""
+
+    placed: Placed
+    key: ObservedKey
+    account: str | None = None
+
+    @property
+    def about(self) -> None:
+        return None
+
+    @property
+    def where(self) -> str:
+        return self.key.where
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource of a declared stack, whatever its type."""
+
+    placed: Placed
+    stack: StackSeen
+    logical_id: str
+    about: Table | Store | None = None
+
+    @property
+    def where(self) -> str:
+        return self.stack.at(self.logical_id)
+
+    @property
+    def body(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.stack.template["Resources"][self.logical_id]
+        return found
+
+    @property
+    def type(self) -> str:
+        return str(self.body.get("Type"))
+
+    @property
+    def properties(self) -> Any:
+        return self.body.get("Properties", {})
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.stack.resolver.get(self.properties, name, default)
+
+
+@dataclass(frozen=True, slots=True)
+class StackSubject:
+    """A declared stack as a whole."""
+
+    placed: Placed
+    stack: StackSeen
+
+    @property
+    def about(self) -> None:
+        return None
+
+    @property
+    def where(self) -> str:
+        return self.stack.where
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """A declared function that reads a stream."""
+
+    placed: Placed
+    stack: StackSeen
+    processor: Processor
+    about: Table | None
+
+    @property
+    def where(self) -> str:
+        return self.stack.where
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """A table or store that is declared nowhere, as far as its name can be read."""
+
+    stack: StackSeen
+    placed: Placed | None  # where its stack is a declared one
+    name: str | Unknown
+    where: str
