@@ -16,14 +16,14 @@ ROOT = Path(__file__).resolve().parent
 
 def build(outdir: str | None = None, **context: object) -> App:
     """The CDK app; ``context`` wins over cdk.json, which only the CLI reads by itself."""
-    from holdfast.cdk import estate
-    from stacks import CATALOG
+    from holdfast import cdk
+    from stacks import ESTATE
 
-    return estate(CATALOG, json.loads((ROOT / "cdk.json").read_bytes())["context"] | context, outdir)
+    return cdk.app(ESTATE, json.loads((ROOT / "cdk.json").read_bytes())["context"] | context, outdir)
 
 
 def main() -> None:
-    from holdfast.model import DeclarationError
+    from holdfast.declaration import DeclarationError
 
     try:
         build().synth()

@@ -10,10 +10,10 @@ from typing import Any
 import aws_cdk as cdk
 from cdk_nag import AwsSolutionsChecks, HIPAASecurityChecks, NIST80053R5Checks
 
-from holdfast.catalog import environments_named, placements
 from holdfast.cdk.plugin import Conventions
 from holdfast.cdk.stack import TableStack
-from holdfast.model import DeclarationError, Stack
+from holdfast.declaration import DeclarationError
+from holdfast.estate import Estate
 
 # Flags of former versions. What a flag decides, a forgotten flag drops from a template, with the data behind it.
 RETIRED = {
@@ -24,8 +24,8 @@ RETIRED = {
 }
 
 
-def estate(stacks: tuple[Stack, ...], context: Mapping[str, Any], outdir: str | None = None) -> cdk.App:
-    """The app of the environment that the context names: prod, test or all. The CLI's context wins over ``context``."""
+def app(estate: Estate, context: Mapping[str, Any], outdir: str | None = None) -> cdk.App:
+    """The app of the environment that the context names, or of all. The CLI's context wins over ``context``."""
     root = cdk.App(
         context=context,
         outdir=outdir,
@@ -36,11 +36,11 @@ def estate(stacks: tuple[Stack, ...], context: Mapping[str, Any], outdir: str | 
             raise DeclarationError(
                 f"-c {flag}={value}: no flag decides this any more; declare {place} and drop the flag"
             )
-    places = placements(stacks, environments_named(str(root.node.try_get_context("env"))))
+    places = estate.placements(estate.named(str(root.node.try_get_context("env"))))
     for placed in places:
         TableStack(root, placed)
     cdk.Validations.of(root).add_plugins(
-        Conventions(stacks, places, now=datetime.now(UTC), outdir=Path(root.outdir)),
+        Conventions(estate, places, now=datetime.now(UTC), outdir=Path(root.outdir)),
         AwsSolutionsChecks(root),
         NIST80053R5Checks(root),
         HIPAASecurityChecks(root),

@@ -8,9 +8,9 @@ from functools import cached_property
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from holdfast.catalog import Placed
 from holdfast.cdk.backups import Vault
 from holdfast.cdk.network import Network
+from holdfast.placement import Placed
 from holdfast.stores import Bucket, Registry
 
 

@@ -11,9 +11,10 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from holdfast.catalog import Placed
 from holdfast.cdk.logs import log_group
-from holdfast.model import DeclarationError, Tier
+from holdfast.declaration import DeclarationError
+from holdfast.environment import Tier
+from holdfast.placement import Placed
 from holdfast.stores import Broker
 
 CIDR = "10.40.0.0/16"
