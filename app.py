@@ -19,7 +19,8 @@ def build(outdir: str | None = None, **context: object) -> App:
     from holdfast.cdk import estate
     from stacks import CATALOG
 
-    return estate(CATALOG, json.loads((ROOT / "cdk.json").read_bytes())["context"] | context, outdir)
+    known = json.loads((ROOT / "cdk.json").read_bytes())["context"]
+    return estate(CATALOG, known | context, outdir, root=ROOT)
 
 
 def main() -> None:

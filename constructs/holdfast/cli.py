@@ -93,10 +93,21 @@ def _say(text: str) -> None:
         _drop_output()
 
 
+class _Version(argparse.Action):
+    """Reads the package's metadata when it is asked for, and not before."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from holdfast.stamp import release
+
+        print(f"holdfast {release()}")
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="holdfast", description="Declared data stores: what they are and what protects them.", epilog=EPILOG
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="the version of this library")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     register = commands.add_parser("list", help="the register: every table, its state, owner and guards", epilog=EPILOG)
@@ -180,6 +191,12 @@ def _parser() -> argparse.ArgumentParser:
             "local", help="the whole estate on this machine, without AWS", description=LOCAL, epilog=EPILOG
         )
     )
+
+    layer = commands.add_parser("layer", help="build what the functions of databases need, into build/layer")
+    layer.add_argument(
+        "--authorities", type=Path, metavar="FILE", help="RDS's certificates in PEM, where its region is a newer one"
+    )
+    layer.set_defaults(run=_layer)
 
     docs = commands.add_parser("docs", help="write the generated pages", epilog=EPILOG)
     docs.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is out of date")
@@ -570,6 +587,13 @@ def _local(args: argparse.Namespace) -> int:
     from holdfast.local import commands
 
     return commands.run(args, _estate(args).stacks if args.step == "up" else ())
+
+
+def _layer(args: argparse.Namespace) -> int:
+    from holdfast.layer import build
+
+    print(f"Built {build(Path(), args.authorities)}.")
+    return 0
 
 
 def _docs(args: argparse.Namespace) -> int:

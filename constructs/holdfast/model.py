@@ -335,7 +335,7 @@ class Processor:
 
     name: str
     table: str
-    code: str  # folder of the handler, relative to the stacks package
+    code: str  # folder of handler.py, below the root of the project
     variables: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 

@@ -24,25 +24,32 @@ RETIRED = {
 }
 
 
-def estate(stacks: tuple[Stack, ...], context: Mapping[str, Any], outdir: str | None = None) -> cdk.App:
-    """The app of the environment that the context names: prod, test or all. The CLI's context wins over ``context``."""
-    root = cdk.App(
+def estate(
+    stacks: tuple[Stack, ...], context: Mapping[str, Any], outdir: str | None = None, *, root: Path | None = None
+) -> cdk.App:
+    """The app of the environment that the context names: prod, test or all. The CLI's context wins over ``context``.
+
+    ``root`` is the folder of the project, by default the one it runs in: the code of stream processors, schemas/ and
+    build/layer are below it.
+    """
+    folder = (root or Path()).resolve()
+    app = cdk.App(
         context=context,
         outdir=outdir,
         builtin_cloud_formation_validation=False,  # takes longer than all the rest; cfn-lint does it in `make check`
     )
     for flag, place in RETIRED.items():
-        if (value := root.node.try_get_context(flag)) is not None:
+        if (value := app.node.try_get_context(flag)) is not None:
             raise DeclarationError(
                 f"-c {flag}={value}: no flag decides this any more; declare {place} and drop the flag"
             )
-    places = placements(stacks, environments_named(str(root.node.try_get_context("env"))))
+    places = placements(stacks, environments_named(str(app.node.try_get_context("env"))))
     for placed in places:
-        TableStack(root, placed)
-    cdk.Validations.of(root).add_plugins(
-        Conventions(stacks, places, now=datetime.now(UTC), outdir=Path(root.outdir)),
-        AwsSolutionsChecks(root),
-        NIST80053R5Checks(root),
-        HIPAASecurityChecks(root),
+        TableStack(app, placed, folder)
+    cdk.Validations.of(app).add_plugins(
+        Conventions(stacks, places, now=datetime.now(UTC), outdir=Path(app.outdir)),
+        AwsSolutionsChecks(app),
+        NIST80053R5Checks(app),
+        HIPAASecurityChecks(app),
     )
-    return root
+    return app
