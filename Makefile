@@ -51,7 +51,7 @@ test-e2e: setup
 	pytest -m e2e
 
 demo: setup
-	@python benchmarks/demo.py
+	@python -m benchmarks.demo
 
 # docs/demo.svg, from the output of the same commands.
 picture: setup

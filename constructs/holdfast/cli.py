@@ -254,7 +254,6 @@ def _local_commands(local: argparse.ArgumentParser) -> None:
     up.add_argument("--env", default="all", help="prod, test or all (default)")
     _estate_option(up)
     add("status", "where it listens, what is deployed there, and what is recorded only")
-    add("incident", "put it into the documented state of 2026-04-23, in place of what it holds")
     add("down", "stop the emulator; its state is kept")
     add("reset", "stop the emulator and forget its state")
 
