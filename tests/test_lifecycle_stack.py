@@ -535,8 +535,9 @@ def test_what_cannot_be_deployed_is_refused_with_the_way_out(tmp_path: Path) -> 
         "database lifecycle-{env}: its archive somewhere-else is no bucket of the stack; declare it there"
     )
     assert refusal(tmp_path, schema="nowhere") == "schemas/nowhere is missing: the database's SQL belongs there"
-    assert refusal(tmp_path, region="eu-north-1") == (
-        "S3's prefix list in eu-north-1 is not known: add it to S3_PREFIX_LISTS in cdk/network.py"
+    assert refusal(tmp_path, region="me-central-1") == (
+        "S3's prefix list in me-central-1 is not known: declare it in s3_prefix_lists of the environment test "
+        "(`aws ec2 describe-prefix-lists --region me-central-1` tells it)"
     )
 
 

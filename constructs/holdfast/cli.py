@@ -184,6 +184,7 @@ def _parser() -> argparse.ArgumentParser:
 
     iam = commands.add_parser("iam", help="the least-privilege policy that a command needs", epilog=EPILOG)
     iam.add_argument("command", metavar="COMMAND", help="audit or fix")
+    iam.add_argument("--partition", default="aws", help="of the accounts: aws (default), aws-cn, aws-us-gov …")
     iam.set_defaults(run=_iam)
 
     _local_commands(
@@ -578,7 +579,7 @@ def _iam(args: argparse.Namespace) -> int:
         from holdfast.live.apply import FIX
 
         needed = (*AUDIT, *FIX)
-    print(json.dumps(policy(needed), indent=2))
+    print(json.dumps(policy(needed, args.partition), indent=2))
     return 0
 
 

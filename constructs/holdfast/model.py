@@ -71,20 +71,28 @@ class Environment(Enum):
     """Where stacks are deployed. A new environment is one line here.
 
     ``zones`` are letters of its region's; without any, the first that AWS names are taken. ``topic_prefix`` stands
-    before its topics instead of the prefix that a broker declares.
+    before its topics instead of the prefix that a broker declares. ``s3_prefix_lists`` are AWS's lists of S3's
+    addresses, of regions that holdfast.regions does not know.
     """
 
     PROD = ("prod", Tier.PROD, "us-east-1")
     TEST = ("test", Tier.TEST, "us-west-2")
 
     def __init__(
-        self, label: str, tier: Tier, region: str, zones: tuple[str, ...] = (), topic_prefix: str | None = None
+        self,
+        label: str,
+        tier: Tier,
+        region: str,
+        zones: tuple[str, ...] = (),
+        topic_prefix: str | None = None,
+        s3_prefix_lists: Mapping[str, str] | None = None,
     ) -> None:
         self.label = label
         self.tier = tier
         self.region = region
         self.zones = zones
         self.topic_prefix = topic_prefix
+        self.s3_prefix_lists = s3_prefix_lists
 
     @classmethod
     def named(cls, label: str) -> Environment:
@@ -404,7 +412,7 @@ class Stack:
 
 
 def construct_id(name: str) -> str:
-    """Stable whatever else is declared: ``orangetheory-OAuthStates-{env}`` gives ``OrangetheoryOAuthStates``."""
+    """Stable whatever else is declared: ``shop-OAuthStates-{env}`` gives ``ShopOAuthStates``."""
     words = re.split(r"[^A-Za-z0-9]+", re.sub(r"\{\w+\}", "", name))
     return "".join(w[0].upper() + w[1:] for w in words if w)
 
