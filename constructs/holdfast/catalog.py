@@ -33,7 +33,7 @@ class Placed:
 
     @property
     def word(self) -> str:
-        """What this system calls the environment: Miyabi says ``production`` for prod."""
+        """What this system calls the environment: some say ``production`` for prod."""
         return self.stack.words.get(self.env, self.env.label)
 
     @property
