@@ -16,15 +16,15 @@ ROOT = Path(__file__).resolve().parent
 
 def build(outdir: str | None = None, **context: object) -> App:
     """The CDK app; ``context`` wins over cdk.json, which only the CLI reads by itself."""
-    from holdfast.cdk import estate
-    from stacks import CATALOG
+    from holdfast import cdk
+    from stacks import ESTATE
 
     known = json.loads((ROOT / "cdk.json").read_bytes())["context"]
-    return estate(CATALOG, known | context, outdir, root=ROOT)
+    return cdk.app(ESTATE, known | context, outdir, root=ROOT)
 
 
 def main() -> None:
-    from holdfast.model import DeclarationError
+    from holdfast.declaration import DeclarationError
 
     try:
         build().synth()

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
-from holdfast import Data, Durable, Environment, Placed, Stack, Table, gsi, key
+from holdfast import Data, Durable, Estate, Placed, Stack, Table, gsi, key
 from holdfast.garbage import uncollected
 from holdfast.keys import key_policy
 from holdfast.monitoring import table_alarms, topic_policy
 from holdfast.rules import ACTIONABLE, judge
 from holdfast.template import StackSeen
+from stacks import environments
 
 PER_STACK = 20  # CloudFormation takes 500 resources, and each table brings its alarms
 SIZES = (1_000, 5_000)
@@ -34,7 +35,7 @@ def stacks(count: int) -> Iterator[Stack]:
             system="orders",
             owner="orders-team",
             tables=tables,
-            environments=(Environment.PROD,),
+            environments=(environments.PROD,),
         )
 
 
@@ -112,7 +113,7 @@ def _resource(placed: Placed, table: Table, name: str) -> dict[str, Any]:
 def measure(count: int) -> float:
     """CPU seconds for ``count`` tables, from the text of the templates to the findings."""
     declared = tuple(stacks(count))
-    places = [Placed(s, Environment.PROD) for s in declared]
+    places = [Placed(s, environments.PROD) for s in declared]
     texts = {p.id: json.dumps(template(p)) for p in places}
     gc.collect()
     start = time.process_time()
@@ -123,7 +124,12 @@ def measure(count: int) -> float:
             )
             for p in places
         ]
-        findings = judge(declared, seen, [Environment.PROD], today=TODAY)
+        findings = judge(
+            Estate(name="orders", environments=(environments.PROD,), stacks=tuple(declared)),
+            seen,
+            [environments.PROD],
+            today=TODAY,
+        )
         spent = time.process_time() - start
     wrong = [f for f in findings if f.outcome in ACTIONABLE]
     assert not wrong, wrong[0]

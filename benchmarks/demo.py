@@ -83,7 +83,7 @@ def remember(now: datetime) -> None:
     shutil.rmtree(STORY, ignore_errors=True)
     shutil.copytree("stacks", STORY / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree("snapshots", STORY / "snapshots")
-    (STORY / "holdfast.toml").write_text('[tool.holdfast]\nestate = "stacks:CATALOG"\n')
+    (STORY / "holdfast.toml").write_text('[tool.holdfast]\nestate = "stacks:ESTATE"\n')
     (STORY / ".holdfast").symlink_to(Path("..", ".."))
     if shutil.which("git") is None:
         return

@@ -41,7 +41,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -400,19 +400,19 @@ def _worker(name: str, folder: Path) -> tuple[dict[str, Findings], float]:
 def _judge_all(folder: Path) -> dict[str, Findings]:
     from datetime import UTC, datetime
 
-    from holdfast import Environment, placements
     from holdfast.rules import judge
     from holdfast.rules.base import Outcome
     from holdfast.template import StackSeen
-    from stacks import CATALOG
+    from stacks import ESTATE
+    from stacks.environments import PROD
 
-    places = {p.id: p for p in placements(CATALOG, [Environment.PROD])}
+    places = {p.id: p for p in ESTATE.placements([PROD])}
     found: dict[str, Findings] = {}
     for path in folder.glob("*.json"):
         placed = places[path.stem.partition(".")[0]]
         template = json.loads(path.read_text())
         seen = StackSeen(id=placed.id, where=path.name, template=template, region=placed.region, protected=True)
-        findings = judge([placed.stack], [seen], [placed.env], today=datetime.now(UTC).date())
+        findings = judge(replace(ESTATE, stacks=(placed.stack,)), [seen], [placed.env], today=datetime.now(UTC).date())
         reported = [f for f in findings if f.outcome in (Outcome.FAIL, Outcome.UNKNOWN)]
         found[path.stem] = {(f.rule.id, f.where.partition("#")[2] or str(f.table)) for f in reported}
         found[path.stem] |= _compared(placed.id, template)

@@ -41,8 +41,8 @@ WAITING = 20  # seconds by the clock: for what waits and takes no CPU
 FAILURES = 10  # after which it stops
 COMMANDS = (
     ("check", "cdk.out"),
-    ("check", "cdk.out", "--estate", "stacks:CATALOG", "--all"),
-    ("check", "cdk.out", "--estate", "stacks:CATALOG", "--format", "json"),
+    ("check", "cdk.out", "--estate", "stacks:ESTATE", "--all"),
+    ("check", "cdk.out", "--estate", "stacks:ESTATE", "--format", "json"),
     ("check", "cdk.out", "--format", "sarif"),
     ("check", "cdk.out", "--format", "junit"),
     ("check", "cdk.out", "--format", "html"),

@@ -42,10 +42,12 @@ OURS = """\
 import gc, json, sys
 gc.disable()
 sys.path[:0] = [{root!r}, {constructs!r}]
-from holdfast.cdk import estate
-from stacks import CATALOG
+from dataclasses import replace
+from holdfast.cdk import app
+from stacks import ESTATE
 
-estate(tuple(s for s in CATALOG if s.tables), json.load(open({cdk_json!r}))["context"]).synth()
+estate = replace(ESTATE, stacks=tuple(s for s in ESTATE.stacks if s.tables))
+app(estate, json.load(open({cdk_json!r}))["context"]).synth()
 """
 PLANS = ("NIST.800.53.R5-DynamoDBInBackupPlan", "HIPAA.Security-DynamoDBInBackupPlan")
 RECOVERY = ("AwsSolutions-DDB3", "NIST.800.53.R5-DynamoDBPITREnabled", "HIPAA.Security-DynamoDBPITREnabled")

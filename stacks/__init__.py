@@ -1,6 +1,6 @@
 """Every stack of the estate. Explicit on purpose: no discovery, no import side effects."""
 
-from holdfast import catalog
+from holdfast import Estate
 from stacks import (
     acs,
     call_analytics,
@@ -14,17 +14,22 @@ from stacks import (
     orange_theory,
     rc_subscription,
 )
+from stacks.environments import PROD, TEST
 
-CATALOG = catalog(
-    call_analytics.STACK,
-    message_system.STACK,
-    orange_theory.STACK,
-    rc_subscription.STACK,
-    lead_tracking.STACK,
-    connection_service.STACK,
-    legacy_tables.STACK,
-    acs.STACK,
-    miyabi.STACK,
-    lifecycle.STACK,
-    meeting.STACK,
+ESTATE = Estate(
+    name="platform",
+    environments=(PROD, TEST),
+    stacks=(
+        call_analytics.STACK,
+        message_system.STACK,
+        orange_theory.STACK,
+        rc_subscription.STACK,
+        lead_tracking.STACK,
+        connection_service.STACK,
+        legacy_tables.STACK,
+        acs.STACK,
+        miyabi.STACK,
+        lifecycle.STACK,
+        meeting.STACK,
+    ),
 )

@@ -9,7 +9,6 @@ from datetime import date
 from holdfast import (
     Data,
     Durable,
-    Environment,
     Governance,
     Sighting,
     Stack,
@@ -22,6 +21,7 @@ from holdfast import (
     key,
 )
 from stacks.assumptions import COUNTED, PROJECTION, UNTYPED
+from stacks.environments import PROD
 from stacks.identities import CALLYTICS
 
 AUDIT = date(2026, 4, 23)
@@ -31,7 +31,7 @@ STACK = Stack(
     id="ConnectionServiceStack-{env}",
     system="callytics",
     owner="ringcentralService",
-    environments=(Environment.PROD,),
+    environments=(PROD,),
     assumed=(UNTYPED, PROJECTION),
     identities=CALLYTICS,
     tables=(

@@ -1,13 +1,14 @@
 """LeadTrackingStack: people who asked about a membership. Source: callytics-dynamodb.md."""
 
-from holdfast import Data, Durable, Environment, Stack, State, Table, Usage, gsi, key
+from holdfast import Data, Durable, Stack, State, Table, Usage, gsi, key
 from stacks.assumptions import PROJECTION, UNTYPED
+from stacks.environments import PROD
 
 STACK = Stack(
     id="LeadTrackingStack",
     system="callytics",
     owner="lead-tracking",
-    environments=(Environment.PROD,),
+    environments=(PROD,),
     assumed=(UNTYPED, PROJECTION),
     tables=(
         Table(

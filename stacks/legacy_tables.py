@@ -5,8 +5,9 @@ Nothing may create them anew: bringing them into this stack needs an import toge
 
 from datetime import date
 
-from holdfast import Assumed, Data, Durable, Environment, Fact, Governance, Sighting, Stack, State, Table, Usage, key
+from holdfast import Assumed, Data, Durable, Fact, Governance, Sighting, Stack, State, Table, Usage, key
 from stacks.assumptions import UNTYPED
+from stacks.environments import PROD
 from stacks.identities import CALLYTICS
 
 AUDIT = date(2026, 4, 23)
@@ -16,7 +17,7 @@ STACK = Stack(
     id="LegacyTablesStack-{env}",
     system="callytics",
     owner="callytics-infrastructure",
-    environments=(Environment.PROD,),
+    environments=(PROD,),
     assumed=(
         Assumed(Fact.OWNER, "made by hand, in no repository; the one named here still refers to two of them"),
         UNTYPED,

@@ -1,7 +1,8 @@
 """MessageSystemStack: text messages between stores and customers. Source: callytics-dynamodb.md."""
 
-from holdfast import Assumed, Data, Durable, Environment, Fact, Stack, Table, key
+from holdfast import Assumed, Data, Durable, Fact, Stack, Table, key
 from stacks.assumptions import UNTYPED
+from stacks.environments import PROD
 
 KEYLESS = Assumed(Fact.KEY, "the source names the table and gives no key")
 
@@ -9,7 +10,7 @@ STACK = Stack(
     id="MessageSystemStack",
     system="callytics",
     owner="callytics-infrastructure",
-    undeployed=(Environment.PROD,),
+    undeployed=(PROD,),
     assumed=(UNTYPED,),
     tables=(
         Table(

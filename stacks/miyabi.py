@@ -10,7 +10,6 @@ from holdfast import (
     Durable,
     Encryption,
     Entity,
-    Environment,
     Fact,
     Guard,
     Item,
@@ -24,6 +23,7 @@ from holdfast import (
     gsi,
     key,
 )
+from stacks.environments import PROD
 
 TABLE = "miyabi-lambda-data-{env}"
 PROCESSOR = "miyabi-dynamodb-stream-processor-{env}"
@@ -140,7 +140,7 @@ STACK = Stack(
     system="miyabi",
     owner="miyabi-team",
     region="ap-northeast-1",
-    words={Environment.PROD: "production"},
+    words={PROD: "production"},
     floor=Guard.PITR | Guard.ALARMS,
     encryption=Encryption.AWS_MANAGED,
     tables=(

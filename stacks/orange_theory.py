@@ -5,7 +5,6 @@ from datetime import date
 from holdfast import (
     Data,
     Durable,
-    Environment,
     Guard,
     Relation,
     Sighting,
@@ -18,6 +17,7 @@ from holdfast import (
     key,
 )
 from stacks.assumptions import COUNTED, NAMED, PROJECTION, UNTYPED
+from stacks.environments import TEST
 from stacks.identities import CALLYTICS
 
 CONNECTIONS = "orangetheory-UserConnections-{env}"
@@ -134,7 +134,7 @@ STACK = Stack(
             lifetime=Durable(),
             data=Data.OPERATIONAL,
             indexes=BLACKOUT_INDEXES,
-            only=(Environment.TEST,),
+            only=(TEST,),
             floor=Guard.RETAIN,
             state=State(
                 usage=Usage.DUPLICATE,
@@ -149,7 +149,7 @@ STACK = Stack(
             key=HOURS_KEY,
             lifetime=Durable(),
             data=Data.OPERATIONAL,
-            only=(Environment.TEST,),
+            only=(TEST,),
             floor=Guard.RETAIN,
             state=State(usage=Usage.DUPLICATE, replaced_by="studio-OperatingHours-{env}", archive_phase=5),
         ),

@@ -11,17 +11,17 @@ from typing import Any
 
 from conftest import synthesized
 
-from holdfast import Environment, Placed, placements
+from holdfast import Placed
 from holdfast.account import ONLY_IN_TEMPLATES, Account, IndexUse, StackLive, TableSeen
 from holdfast.observed import Observed, ObservedKey, Source
 from holdfast.template import StackSeen, observe
-from stacks import CATALOG
+from stacks import ESTATE, environments
 
 NOW = datetime(2026, 4, 23, 12, tzinfo=UTC)
 CREATED = datetime(2025, 6, 1, tzinfo=UTC)
 UPDATED = datetime(2026, 2, 4, 12, tzinfo=UTC)
 ID = "000000000000"
-EVERY = tuple(s.id for s in CATALOG)
+EVERY = tuple(s.id for s in ESTATE.stacks)
 
 
 @cache
@@ -39,7 +39,7 @@ def deployed(placed: Placed, resources: Mapping[str, Any] | None = None) -> Stac
         where=placed.name,
         template=document if resources is None else document | {"Resources": resources},
         region=placed.region,
-        protected=placed.env is Environment.PROD,
+        protected=placed.env is environments.PROD,
         source=Source.DEPLOYED,
     )
     return StackLive(seen=seen, status="UPDATE_COMPLETE", created=CREATED, updated=UPDATED)
@@ -96,7 +96,7 @@ def account(region: str, ids: tuple[str, ...] = EVERY, **changes: Any) -> Accoun
 
 @cache
 def _account(region: str, ids: tuple[str, ...]) -> Account:
-    there = [p for p in placements([s for s in CATALOG if s.id in ids]) if p.region == region]
+    there = [p for p in ESTATE.placements() if p.stack.id in ids and p.region == region]
     stacks = {p.name: deployed(p) for p in there}
     tables = {
         str(o.name): live(o, region) for s in stacks.values() if isinstance(s.seen, StackSeen) for o in observe(s.seen)

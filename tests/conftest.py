@@ -66,19 +66,17 @@ def now(request: pytest.FixtureRequest) -> Iterator[datetime]:
 
 def count(env: str = "all", system: str | None = None) -> int:
     """How many tables are declared; that these are the right ones is tests/test_estate.py's affair."""
-    from holdfast.catalog import environments_named, placements
-    from stacks import CATALOG
+    from stacks import ESTATE
 
-    places = placements(CATALOG, environments_named(env))
+    places = ESTATE.placements(ESTATE.named(env))
     return sum(len(p.tables) for p in places if system in (None, p.stack.system))
 
 
 def count_stores(env: str = "all", system: str | None = None) -> int:
     """How many other stores are declared; that these are the right ones is their own tests' affair."""
-    from holdfast.catalog import environments_named, placements
-    from stacks import CATALOG
+    from stacks import ESTATE
 
-    places = placements(CATALOG, environments_named(env))
+    places = ESTATE.placements(ESTATE.named(env))
     return sum(len(p.stores) for p in places if system in (None, p.stack.system))
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from holdfast import Data, Durable, Stack, Table, key
+from holdfast import Data, Durable, Environment, Estate, Stack, Table, Tier, key
 from holdfast.stores import Database, Engine
+
+PROD = Environment("prod", Tier.PROD, "us-east-1")
+TEST = Environment("test", Tier.TEST, "us-west-2")
 
 
 def table(**changes: Any) -> Table:
@@ -28,3 +31,7 @@ def on_aurora(declared: Stack) -> Stack:
     """The same stack, its databases on another engine."""
     stores = (replace(s, engine=Engine.AURORA) if isinstance(s, Database) else s for s in declared.stores)
     return replace(declared, stores=tuple(stores))
+
+
+def estate(*stacks: Stack, **changes: Any) -> Estate:
+    return Estate(**({"name": "shop", "environments": (PROD, TEST), "stacks": stacks} | changes))

@@ -15,16 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from accounts import NOW, account, deployed, live, template, with_table
+from declare import estate
 from mutants import MUTATIONS, tables
 
-from holdfast import Environment, Placed, placements
+from holdfast import Placed
 from holdfast.account import Account, TableSeen
 from holdfast.audit import Audit, audit
 from holdfast.intrinsics import Unknown
 from holdfast.observed import Observed, ObservedKey
 from holdfast.rules import ACTIONABLE
 from holdfast.template import StackSeen, observe
-from stacks import CATALOG
+from stacks import ESTATE, environments
 
 FOLDER = Path(__file__).parent / "golden"
 # A stack with personal data, indexes and a stream consumer; and one with transient data.
@@ -68,7 +69,7 @@ def check(name: str, found: Mapping[str, Iterable[str]]) -> None:
 
 def table_mutants() -> Iterator[tuple[str, Placed, Account]]:
     """(name, where, account): a template's mutation live, deployed, or both; and what only a live table can be."""
-    for placed in (p for p in placements(CATALOG) if p.id in STACKS):
+    for placed in (p for p in ESTATE.placements() if p.id in STACKS):
         clean = account(placed.region, (placed.stack.id,))
         for logical_id, name in tables(template(placed.id)).items():
             for kind, mutate in MUTATIONS.items():
@@ -119,4 +120,4 @@ def tables_said() -> dict[str, set[str]]:
 
 def _look(placed: Placed, *seen: Account) -> Audit:
     both = len(seen) > 1
-    return audit([placed.stack], seen, [placed.env, *([Environment.TEST] if both else [])], now=NOW)
+    return audit(estate(placed.stack), seen, [placed.env, *([environments.TEST] if both else [])], now=NOW)

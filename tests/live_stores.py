@@ -10,11 +10,12 @@ from typing import Any, cast
 import pytest
 from accounts import NOW
 from conftest import Json
+from declare import estate
 from emulator import Aws, fresh_account
 from live_account import REGION, log_in
 from meeting_synth import STACKS, declared, synthesized
 
-from holdfast import Environment, Placed
+from holdfast import Placed
 from holdfast.account import Account
 from holdfast.audit import Audit, audit
 from holdfast.iam import Call
@@ -24,9 +25,9 @@ from holdfast.live.options import Options
 from holdfast.live.reader import read
 from holdfast.live.session import Api, apis
 from holdfast.local.client import Client
-from stacks import meeting
+from stacks import environments, meeting
 
-PLACED = Placed(meeting.STACK, Environment.PROD)
+PLACED = Placed(meeting.STACK, environments.PROD)
 Change = Callable[[Json], None]
 
 
@@ -102,4 +103,4 @@ def door(placed: Placed = PLACED) -> Door:
 
 
 def look(*accounts: Account, placed: Placed = PLACED, **options: Any) -> Audit:
-    return audit([placed.stack], accounts, [placed.env], **{"now": NOW} | options)
+    return audit(estate(placed.stack), accounts, [placed.env], **{"now": NOW} | options)

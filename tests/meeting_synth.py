@@ -7,8 +7,10 @@ import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from conftest import CONTEXT, Json
+from declare import estate
 
 from holdfast import Stack
 from stacks import meeting
@@ -16,12 +18,12 @@ from stacks import meeting
 STACKS = {"prod": "MeetingSystem-prod", "test": "MeetingSystem-test"}
 
 
-def synthesized(stack: Stack = meeting.STACK) -> dict[str, Json]:
+def synthesized(stack: Stack = meeting.STACK, **changes: Any) -> dict[str, Json]:
     """Every file of the assembly, by name."""
-    from holdfast.cdk import estate
+    from holdfast.cdk import app
 
     with tempfile.TemporaryDirectory() as folder:
-        estate((stack,), CONTEXT | {"env": "all"}, folder).synth()
+        app(estate(stack, **changes), CONTEXT | {"env": "all"}, folder).synth()
         return {p.name: json.loads(p.read_bytes()) for p in Path(folder).glob("*.json")}
 
 

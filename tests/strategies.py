@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from declare import PROD, TEST
 from hypothesis import strategies as st
 
 from holdfast import (
@@ -9,7 +10,6 @@ from holdfast import (
     Attribute,
     Data,
     Durable,
-    Environment,
     Guard,
     Index,
     Key,
@@ -20,7 +20,7 @@ from holdfast import (
     View,
 )
 
-ENVIRONMENTS = st.sampled_from(Environment)
+ENVIRONMENTS = st.sampled_from((PROD, TEST))
 LEGAL_NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{2,12}", fullmatch=True)
 ANY_NAMES = st.from_regex(r"[A-Za-z0-9_.{ -]{0,12}", fullmatch=True)
 ATTRIBUTES = [

@@ -16,6 +16,7 @@ from typing import Any
 import jsonschema
 import pytest
 from conftest import ROOT, Json, copied
+from declare import estate
 from hypothesis import given
 from hypothesis import strategies as st
 from test_audit import git
@@ -28,7 +29,7 @@ from holdfast.contract.approvals import Approval, Entry
 from holdfast.contract.diff import Kind, diff
 from holdfast.contract.refused import unacceptable
 from holdfast.errors import InputError
-from stacks import CATALOG
+from stacks import ESTATE
 
 NOW = datetime(2026, 11, 18, 23, 30, tzinfo=UTC)
 LEADS, RINGS, TEST = "LeadTrackingStack-prod", "RCSubscription-prod-Storage", "RCSubscription-test-Storage"
@@ -458,24 +459,24 @@ def test_a_wrong_contract_cannot_be_accepted(
     code, out, err = run()
     assert (code, err) == (1, "holdfast: 1 rule failed: a wrong contract cannot be accepted; nothing was written\n")
     assert f"FAIL  HF001  critical  {TABLE}: " in out
-    stamp.write(made, CATALOG[1:])
+    stamp.write(made, estate(*ESTATE.stacks[1:]))
     code, out, err = run()
     assert (code, out, "is of other declarations: run `make synth`" in err) == (2, "", True)
-    stamp.write(made, CATALOG)
+    stamp.write(made, ESTATE)
     told = json.loads((made / stamp.FILE).read_text())
     (made / stamp.FILE).write_text(json.dumps(told | {"waived": {LEADS: {}}}))
     assert "is of other declarations" in run()[2]
     (made / stamp.FILE).write_text("[")
     assert "holdfast.json is damaged: run `make synth`" in run()[2]
     assert {p.name for p in repository.iterdir()} == {".git", "stacks", "pyproject.toml"}
-    stamp.write(made, CATALOG)
+    stamp.write(made, ESTATE)
     template.write_text(right)
     assert run()[2].endswith("; wrote 19 contracts to snapshots/\n")
 
 
 def excused(*waivers: Waiver) -> tuple[Stack, ...]:
     """The estate with waivers on one table."""
-    (stack,) = [s for s in CATALOG if s.id == "RCSubscription-{env}-Storage"]
+    (stack,) = [s for s in ESTATE.stacks if s.id == "RCSubscription-{env}-Storage"]
     tables = (replace(stack.tables[0], waivers=waivers), *stack.tables[1:])
     return (replace(stack, tables=tables),)
 
@@ -486,7 +487,7 @@ def test_a_waiver_is_part_of_the_contract_and_a_new_or_longer_one_needs_an_appro
     store = stack.tables[0].name.replace("{env}", "prod")
 
     def told(*waivers: Waiver) -> list[tuple[str, str, str, bool | None]]:
-        stamp.write(world.outdir, excused(*waivers))
+        stamp.write(world.outdir, estate(*excused(*waivers)))
         made = make.contracts(world.outdir)
         assert ("waived" in made[RINGS]) == bool(waivers)
         jsonschema.validate(made[RINGS], json.loads((ROOT / "docs" / "contract.schema.json").read_text()))
@@ -513,12 +514,12 @@ def test_a_waiver_is_part_of_the_contract_and_a_new_or_longer_one_needs_an_appro
 
 
 def test_an_output_that_does_not_say_what_is_waived_is_refused(tmp_path: Path) -> None:
-    stamp.check(tmp_path, excused())
+    stamp.check(tmp_path, estate(*excused()))
     waiver = Waiver(rule="HF004", reason="r", owner="o", expires=date(2026, 12, 31))
     with pytest.raises(InputError, match="is of other declarations"):
-        stamp.check(tmp_path, excused(waiver))
-    stamp.write(tmp_path, excused(waiver))
-    stamp.check(tmp_path, excused(waiver))
+        stamp.check(tmp_path, estate(*excused(waiver)))
+    stamp.write(tmp_path, estate(*excused(waiver)))
+    stamp.check(tmp_path, estate(*excused(waiver)))
 
 
 def test_a_waiver_of_a_new_stack_is_told_too() -> None:

@@ -12,8 +12,8 @@ from botocore.exceptions import ClientError
 from conftest import Json
 from dynamodb_local import JAVA, create, server
 
-from holdfast import Environment, Pattern, Placed, Table, gsi, placements
-from stacks import CATALOG, acs, miyabi
+from holdfast import Pattern, Placed, Table, gsi
+from stacks import ESTATE, acs, environments, miyabi
 
 if JAVA is None:
     pytest.skip(
@@ -63,7 +63,7 @@ def refused(table: Any, method: str, **request: Any) -> str:
 
 
 def test_the_engine_takes_every_declared_table(dynamodb: Any) -> None:
-    for placed in placements(CATALOG, [Environment.PROD]):
+    for placed in ESTATE.placements([environments.PROD]):
         for declared in placed.tables:
             table = create(dynamodb, declared, placed.fill(declared.name))
             assert len(table.global_secondary_indexes or []) == len(declared.indexes)
@@ -288,7 +288,7 @@ def test_runs_by_type_cannot_work_on_gsi1_and_do_on_a_gsi3(data: Any, dynamodb: 
 
 def acs_table(dynamodb: Any, name: str, suffix: str = "", **changes: Any) -> tuple[Any, Table]:
     declared = replace(next(t for t in acs.TABLES if t.name == name), **changes)
-    return create(dynamodb, declared, Placed(acs.STACK, Environment.TEST).fill(name) + suffix), declared
+    return create(dynamodb, declared, Placed(acs.STACK, environments.TEST).fill(name) + suffix), declared
 
 
 def test_acs1_login_finds_only_users_that_carry_the_indexed_attribute(dynamodb: Any) -> None:

@@ -18,11 +18,11 @@ import yaml
 from accounts import template
 from botocore import xform_name
 from conftest import MOMENTS, ROOT, Json
+from declare import estate
 from emulator import Aws, fresh_account
 from live_account import log_in
 from mutants import MUTATIONS, mutants, tables
 
-from holdfast import Environment, placements
 from holdfast.advice import logical_id
 from holdfast.audit import Audit, audit
 from holdfast.audit_stores import PROTECT
@@ -37,9 +37,9 @@ from holdfast.report import FORMATS, render
 from holdfast.rules import RULES
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.live import IMPORT
-from stacks import CATALOG, incident
+from stacks import ESTATE, incident
 
-PLACES = {p.id: p for p in placements(CATALOG)}
+PLACES = {p.id: p for p in ESTATE.placements()}
 NOW = MOMENTS["night"]
 LEADS, RINGS, ORPHANS = "LeadTrackingStack-prod", "RCSubscription-prod-Storage", "ConnectionServiceStack-prod"
 CALLS = "CallAnalytics-Prod-Storage"
@@ -75,7 +75,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
 def look(aws: Aws, id_: str) -> tuple[Audit, list[Any]]:
     placed = PLACES[id_]
     seen = read(_door(aws, placed.region), now=NOW, names={placed.fill(t.name) for t in placed.tables}, places=[placed])
-    return audit([placed.stack], [seen], [placed.env], now=NOW), [seen]
+    return audit(estate(placed.stack), [seen], [placed.env], now=NOW), [seen]
 
 
 @cache
@@ -119,7 +119,7 @@ def run(aws: Aws, id_: str, command: str) -> None:
 def holdfast(aws: Aws, words: list[str]) -> str:
     """What a printed command shows, with the account options that this audit has."""
     told = ["--consumers-have-the-key"] if "HF007" in words else []
-    estate = ["--estate", "stacks:CATALOG"]
+    estate = ["--estate", "stacks:ESTATE"]
     with redirect_stdout(StringIO()) as shown:
         assert main([*words, *told, *estate, "--endpoint-url", aws.endpoint, "--account", aws.account], now=NOW) == 1
     return shown.getvalue()
@@ -408,7 +408,7 @@ def test_the_documented_incident_advises_no_deploy_that_fails_and_every_command_
     names = {p.fill(t.name) for p in PLACES.values() for t in p.tables}
     regions = dict.fromkeys(p.region for p in PLACES.values())
     accounts = [read(_door(aws, region), now=NOW, names=names, places=list(PLACES.values())) for region in regions]
-    found = audit(CATALOG, accounts, Environment, now=NOW)
+    found = audit(ESTATE, accounts, ESTATE.environments, now=NOW)
     before = [f for f in found.findings if f.outcome is Outcome.FAIL]
     for form in FORMATS:
         text = render(form, before, command="audit", env="all", everything=False, colour=False, audit=found)

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 from accounts import CREATED, NOW, UPDATED, account, deployed, live, template, with_table, without
 from conftest import ROOT
+from declare import estate
 from declare import stack as declared_stack
 from declare import table as declared_table
 
-from holdfast import Assumed, Data, Environment, Fact, Guard, Placed, Waiver, catalog, gsi, key, number, placements
+from holdfast import Assumed, Data, Environment, Fact, Guard, Placed, Waiver, gsi, key, number
 from holdfast.account import Account, IndexUse, Mention, StackLive, TableSeen, Unreadable
 from holdfast.ages import UNREAD
 from holdfast.audit import Audit, audit
@@ -36,12 +37,12 @@ from holdfast.observed import Observed, ObservedKey, Source
 from holdfast.report.text import apart
 from holdfast.rules.base import Finding, Outcome
 from holdfast.template import StackSeen, observe
-from stacks import CATALOG
+from stacks import ESTATE, environments
 
 PROD = "us-east-1"
 ANALYSIS = "call-analytics-prod-call-analysis-us-east-1"
 WEBHOOKS = "rc-subscription-prod-webhook-subscriptions"
-PLACES = {p.id: p for p in placements(CATALOG)}
+PLACES = {p.id: p for p in ESTATE.placements()}
 # A few stacks are enough for most tests, and quicker than all.
 FEW = (
     "CallAnalytics-{Env}-Storage",
@@ -56,11 +57,11 @@ def few(region: str = PROD, *more: str, **changes: Any) -> Account:
     return account(region, (*FEW, *more), **changes)
 
 
-def look(*accounts: Account, env: Environment = Environment.PROD, **options: Any) -> Audit:
+def look(*accounts: Account, env: Environment = environments.PROD, **options: Any) -> Audit:
     """An audit of the stacks that are deployed in ``accounts``, or would be."""
     assert accounts
     every = options.pop("every", False)
-    return audit([s for s in CATALOG if every or s.id in FEW], accounts, [env], **{"now": NOW} | options)
+    return audit(estate(*(s for s in ESTATE.stacks if every or s.id in FEW)), accounts, [env], **{"now": NOW} | options)
 
 
 def failed(found: Audit) -> set[tuple[str, str | None]]:
@@ -96,8 +97,8 @@ def redeployed(seen: Account, stack: str, name: str, **properties: Any) -> Accou
 
 def test_an_estate_that_was_just_deployed_is_clean_and_nothing_is_unknown() -> None:
     for env, regions in (
-        (Environment.PROD, ("us-east-1", "ap-northeast-1")),
-        (Environment.TEST, ("us-west-2", "ap-northeast-1")),
+        (environments.PROD, ("us-east-1", "ap-northeast-1")),
+        (environments.TEST, ("us-west-2", "ap-northeast-1")),
     ):
         found = look(*map(account, regions), env=env, every=True)
         assert failed(found) == set()
@@ -202,7 +203,7 @@ def test_a_table_that_need_not_be_kept_and_is_in_no_stack_is_found_as_well() -> 
     seen = few("us-west-2")
     assert isinstance(seen.stacks, Mapping)
     seen = replace(seen, stacks={n: s for n, s in seen.stacks.items() if n != "RCSubscription-test-Storage"})
-    found = failed(look(seen, env=Environment.TEST))
+    found = failed(look(seen, env=environments.TEST))
     assert found == {
         ("HF604", "rc-subscription-test-webhook-subscriptions"),
         ("HF604", "rc-subscription-test-idempotency"),
@@ -374,7 +375,7 @@ def test_an_age_is_counted_in_days_of_the_calendar_in_utc(now: datetime, hour: t
 
 
 def test_every_declared_table_and_store_is_found_in_its_module() -> None:
-    assert set(declarations(ROOT / "stacks")) == {t.name for s in CATALOG for t in (*s.tables, *s.stores)}
+    assert set(declarations(ROOT / "stacks")) == {t.name for s in ESTATE.stacks for t in (*s.tables, *s.stores)}
 
 
 # The estate
@@ -409,10 +410,10 @@ def test_a_stack_that_is_declared_as_undeployed_may_be_missing() -> None:
 
 def test_a_stack_without_tables_that_was_never_deployed_is_found() -> None:
     empty = declared_stack(id="Empty-{env}")
-    later = declared_stack(id="Later-{env}", undeployed=(Environment.PROD,))
-    found = audit([empty, later], [account(PROD, (), stacks={})], [Environment.PROD], now=NOW)
+    later = declared_stack(id="Later-{env}", undeployed=(environments.PROD,))
+    found = audit(estate(empty, later), [account(PROD, (), stacks={})], [environments.PROD], now=NOW)
     assert [(f.rule.id, f.stack) for f in found.findings if f.outcome is Outcome.FAIL] == [("HF616", "Empty-prod")]
-    unread = audit([empty], [account(PROD, (), stacks=Unknown("denied"))], [Environment.PROD], now=NOW)
+    unread = audit(estate(empty), [account(PROD, (), stacks=Unknown("denied"))], [environments.PROD], now=NOW)
     assert [f.rule.id for f in unknowns(unread)] == ["HF616"]
 
 
@@ -479,7 +480,7 @@ def test_retired_tables_are_listed_with_what_they_hold_and_their_phase() -> None
 def test_a_duplicate_with_more_data_than_its_successor_is_found(old: int, new: int, outcome: Outcome) -> None:
     seen = with_table(account("us-west-2"), "orangetheory-BlackoutPeriods-test", items=old)
     seen = with_table(seen, "studio-BlackoutPeriods-test", items=new)
-    found = one(look(seen, env=Environment.TEST, every=True), "HF606", "orangetheory-BlackoutPeriods-test")
+    found = one(look(seen, env=environments.TEST, every=True), "HF606", "orangetheory-BlackoutPeriods-test")
     assert found.outcome is outcome
     if outcome is Outcome.FAIL:
         assert found.detail == "it holds 29 items, its successor studio-BlackoutPeriods-test holds 1"
@@ -487,7 +488,7 @@ def test_a_duplicate_with_more_data_than_its_successor_is_found(old: int, new: i
 
 def test_a_duplicate_whose_items_cannot_be_counted_is_unknown() -> None:
     seen = with_table(account("us-west-2"), "studio-BlackoutPeriods-test", items=Unknown("denied"))
-    found = one(look(seen, env=Environment.TEST, every=True), "HF606", "orangetheory-BlackoutPeriods-test")
+    found = one(look(seen, env=environments.TEST, every=True), "HF606", "orangetheory-BlackoutPeriods-test")
     assert found.outcome is Outcome.UNKNOWN
 
 
@@ -530,17 +531,20 @@ def test_an_index_is_judged_from_the_thirtieth_day_on(
 
 def test_twins_may_differ_in_protection_and_in_nothing_else() -> None:
     accounts = [account(r) for r in ("us-east-1", "us-west-2", "ap-northeast-1")]
-    both = audit(CATALOG, accounts, Environment, now=NOW)
+    both = audit(ESTATE, accounts, ESTATE.environments, now=NOW)
     assert failed(both) == set()
     twins = [f for f in both.findings if f.rule.id == "HF607"]
-    assert len(twins) == sum(1 for s in CATALOG if len(s.environments) == 2 for t in s.tables if t.only is None)
+    assert len(twins) == sum(1 for s in ESTATE.stacks if s.environments is None for t in s.tables if t.only is None)
     assert isinstance(accounts[1].tables, Mapping)
     test = accounts[1].tables["studio-Cache-test"].observed
     accounts[1] = with_table(accounts[1], "studio-Cache-test", observed={"indexes": {"x": gsi("x", name="x-index")}})
-    found = audit(CATALOG, accounts, Environment, now=NOW)
+    found = audit(ESTATE, accounts, ESTATE.environments, now=NOW)
     assert one(found, "HF607", "studio-Cache-prod").detail == "only test has x"
     accounts[1] = with_table(accounts[1], "studio-Cache-test", observed={"indexes": Unknown("denied"), "key": test.key})
-    assert one(audit(CATALOG, accounts, Environment, now=NOW), "HF607", "studio-Cache-prod").outcome is Outcome.UNKNOWN
+    assert (
+        one(audit(ESTATE, accounts, ESTATE.environments, now=NOW), "HF607", "studio-Cache-prod").outcome
+        is Outcome.UNKNOWN
+    )
 
 
 # What names tables
@@ -569,7 +573,7 @@ def test_where_two_environments_share_a_region_nothing_runs_astray() -> None:
     names = ("miyabi-lambda-data-test", "miyabi-lambda-data-production")
     told = tuple(Mention(where="function f", kind="event source", table=name) for name in names)
     seen = account("ap-northeast-1", mentions=told)
-    for env in Environment:
+    for env in ESTATE.environments:
         assert failed(look(seen, env=env, every=True)) == set()
 
 
@@ -607,8 +611,8 @@ def shop(**changes: Any) -> tuple[Placed, Account]:
         "indexes": (gsi("a", assumed="counted only"),),
         "assumed": (Assumed(Fact.KEY, "a guess"),),
     }
-    stacks = catalog(declared_stack(declared_table(**guess | changes), environments=(Environment.TEST,)))
-    (placed,) = placements(stacks)
+    stacks = estate(declared_stack(declared_table(**guess | changes), environments=(environments.TEST,)))
+    (placed,) = stacks.placements()
     resource = {
         "Type": "AWS::DynamoDB::Table",
         "Properties": {
@@ -636,7 +640,7 @@ def shop(**changes: Any) -> tuple[Placed, Account]:
 
 
 def shopped(placed: Placed, seen: Account, now: datetime = NOW) -> Audit:
-    return audit([placed.stack], [seen], [placed.env], now=now)
+    return audit(estate(placed.stack), [seen], [placed.env], now=now)
 
 
 def test_a_live_table_confirms_what_was_assumed() -> None:
@@ -765,7 +769,7 @@ def test_personal_tables_are_those_that_the_key_rules_ask_about() -> None:
     """The columns come from the policy, so a table that is not personal never shows a missing key."""
     rows = {r.table: r for r in look(account(PROD), every=True).rows}
     for p in PLACES.values():
-        for t in p.tables if p.region == PROD and p.env is Environment.PROD else ():
+        for t in p.tables if p.region == PROD and p.env is environments.PROD else ():
             asked = rows[p.fill(t.name)].guards[Guard.CUSTOMER_KEY][0] == "on"
             assert asked is (t.data is Data.PERSONAL)
 
@@ -823,11 +827,11 @@ def test_a_stack_whose_last_change_did_not_end_well_vouches_for_nothing(status: 
 
 
 def test_a_stack_that_may_not_be_deployed_yet_is_unknown_where_stacks_cannot_be_read() -> None:
-    waiting = next(s for s in CATALOG if s.undeployed and s.tables)
+    waiting = next(s for s in ESTATE.stacks if s.undeployed and s.tables)
     env = waiting.undeployed[0]
-    (place,) = placements([waiting], [env])
+    (place,) = estate(waiting).placements([env])
     empty = Account(id="000000000000", region=place.region, tables={}, stacks=Unknown("not allowed"))
-    found = audit([waiting], [empty], [env], now=NOW)
+    found = audit(estate(waiting), [empty], [env], now=NOW)
     assert {f.outcome for f in found.findings if f.rule.id == "HF601"} == {Outcome.UNKNOWN}
     assert failed(found) == set()
 
@@ -842,8 +846,8 @@ def test_a_gap_is_dated_by_the_stack_of_its_own_region() -> None:
         assert isinstance(stack.seen, StackSeen)
         bare = replace(stack.seen, region="eu-west-1")  # in the wrong place, which the stack itself answers for
         accounts.append(replace(seen, stacks={"MessageSystemStack": replace(stack, seen=bare, updated=updated)}))
-    stacks = [s for s in CATALOG if s.id == "MessageSystemStack"]
-    found = audit(stacks, accounts, list(Environment), now=NOW)
+    stacks = [s for s in ESTATE.stacks if s.id == "MessageSystemStack"]
+    found = audit(estate(*stacks), accounts, ESTATE.environments, now=NOW)
     dated = {f.environment: f.gap.updated for f in found.findings if f.gap and f.table is None}
     assert dated == {"prod": early, "test": late}
 
@@ -871,7 +875,7 @@ def test_an_arn_is_judged_where_it_points(place: tuple[str, str], table: str, ru
 def test_a_declared_stack_whose_region_was_not_read_is_unknown() -> None:
     found = look(account("ap-northeast-1"), every=True)
     unread = {f.stack for f in unknowns(found) if f.rule.id == "HF614"}
-    assert unread == {p.name for p in placements(CATALOG, [Environment.PROD]) if p.region == PROD}
+    assert unread == {p.name for p in ESTATE.placements([environments.PROD]) if p.region == PROD}
     assert found.read == (("000000000000", "ap-northeast-1"),)
 
 
@@ -964,7 +968,7 @@ def test_alarms_of_a_consumer_and_of_its_table_are_told_apart() -> None:
     assert len(kept) == len(template(placed.id)["Resources"]) - 1
 
     def told(there: Account) -> list[tuple[str, str | None, Source]]:
-        found = audit([placed.stack], [there], [placed.env], now=NOW).findings
+        found = audit(estate(placed.stack), [there], [placed.env], now=NOW).findings
         return sorted((f.rule.id, f.table, f.source) for f in found if f.outcome is Outcome.FAIL)
 
     one_less = replace(clean, stacks={placed.name: deployed(placed, kept)})

@@ -15,21 +15,22 @@ import jsonschema
 import pytest
 from accounts import NOW, account, with_table
 from conftest import ROOT
+from declare import estate
 
-from holdfast import Environment, cli
+from holdfast import cli
 from holdfast.account import IndexUse, Unreadable
 from holdfast.audit import Audit, StackRow, audit
 from holdfast.cli import main
 from holdfast.contract.deployed import Pending, Running
 from holdfast.contract.history import History
 from holdfast.declarations import declarations
-from holdfast.finder import Estate
+from holdfast.finder import Project
 from holdfast.gap import Commit
 from holdfast.intrinsics import Unknown
 from holdfast.report import exit_code, render
 from holdfast.report.text import against, audit_summary
 from holdfast.rules.base import Finding, Outcome, Severity
-from stacks import CATALOG
+from stacks import ESTATE, environments
 
 WEBHOOKS = "rc-subscription-prod-webhook-subscriptions"
 IDS = ("LegacyTablesStack-{env}", "RCSubscription-{env}-Storage")
@@ -44,10 +45,10 @@ def found(request: pytest.FixtureRequest) -> Audit:
         account("us-east-1", IDS), WEBHOOKS, observed={"deletion_protection": False}, items=3, indexes=uses
     )
     hole = Unreadable(what="alarms", reason="not allowed", action="cloudwatch:DescribeAlarms")
-    stacks = [s for s in CATALOG if s.id in IDS]
+    stacks = [s for s in ESTATE.stacks if s.id in IDS]
     seen = with_table(seen, "call-analysis", observed={}, items=5, size=500)
     seen, declared = replace(seen, unreadable=(hole,)), declarations(ROOT / "stacks")
-    return audit(stacks, [seen], [Environment.PROD], now=now, declared=declared)
+    return audit(estate(*stacks), [seen], [environments.PROD], now=now, declared=declared)
 
 
 def printed(found: Audit, style: str, **options: Any) -> str:
@@ -219,8 +220,8 @@ def test_bad_input_is_one_line_and_exit_2(
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, nowhere)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    estate = Estate(stacks=CATALOG, source=tmp_path)
-    monkeypatch.setattr(cli, "_estate", lambda args: estate)
+    project = Project(estate=ESTATE, source=tmp_path)
+    monkeypatch.setattr(cli, "_project", lambda args: project)
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     out, err = capsys.readouterr()

@@ -10,7 +10,7 @@ import pytest
 from conftest import Json
 from live_stores import PLACED, door, look
 
-from holdfast import Environment, Placed
+from holdfast import Placed
 from holdfast.account import Account, StackLive, Stores, StoreSeen
 from holdfast.audit import Audit
 from holdfast.audit_stores import JUDGED, NOT_APPLIED, ONLY_DEPLOYED
@@ -19,6 +19,7 @@ from holdfast.intrinsics import Unknown
 from holdfast.rules import STORE_RULES
 from holdfast.rules.base import Finding, Outcome
 from holdfast.template import StackSeen
+from stacks import environments
 
 DATABASE, BUCKET = "meeting-prod", "meeting-system-prod"
 
@@ -114,7 +115,7 @@ def test_a_store_that_is_gone_is_one_finding() -> None:
 
 
 def test_a_stack_that_is_not_to_be_deployed_yet_misses_no_store() -> None:
-    later = Placed(replace(PLACED.stack, undeployed=(Environment.PROD,)), PLACED.env)
+    later = Placed(replace(PLACED.stack, undeployed=(environments.PROD,)), PLACED.env)
     nothing = replace(with_stack(door().read(), None), stores=Stores(found={}))
     found = look(nothing, placed=later)
     assert failed(found) == set()

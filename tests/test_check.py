@@ -14,17 +14,17 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 from conftest import MOMENTS, ROOT, Json, copied, count, count_stores, settle
-from declare import stack, table
+from declare import estate, stack, table
 
-from holdfast import Data, DeclarationError, Environment, Guard, Placed, Stack, Table, Waiver, catalog, cli, stamp
+from holdfast import Data, DeclarationError, Guard, Placed, Stack, Table, Waiver, cli, stamp
 from holdfast.cli import main
-from holdfast.finder import Estate
+from holdfast.finder import Project
 from holdfast.rules import BY_ID, RULES, check_waivers, excused, expiring, finding
 from holdfast.rules.base import Outcome, fail
 from holdfast.rules.former import DROPPED, MERGED, current, note
 from holdfast.rules.schema import lint
 from holdfast.stores import Database
-from stacks import CATALOG
+from stacks import ESTATE, environments
 
 NOW = MOMENTS["morning"]
 
@@ -295,7 +295,7 @@ def waiver(rule: str = "HF001", days: int = 90, now: datetime = NOW) -> Waiver:
 
 
 def shop(*waivers: Waiver, **changes: Any) -> Stack:
-    return stack(table(waivers=waivers, **changes), environments=(Environment.PROD,))
+    return stack(table(waivers=waivers, **changes), environments=(environments.PROD,))
 
 
 @pytest.fixture
@@ -303,11 +303,11 @@ def waived(outdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any
     """Runs `holdfast check` on LeadTracking without deletion protection, its declaration waiving what it is told."""
 
     def prepare(*waivers: Waiver, data: Data = Data.OPERATIONAL) -> Path:
-        (leads,) = [s for s in CATALOG if s.id == "LeadTrackingStack"]
+        (leads,) = [s for s in ESTATE.stacks if s.id == "LeadTrackingStack"]
         (declared,) = leads.tables
         leads = replace(leads, tables=(replace(declared, waivers=waivers, data=data),))
-        estate = Estate(stacks=catalog(leads), source=tmp_path)
-        monkeypatch.setattr(cli, "_estate", lambda args: estate)
+        project = Project(estate=estate(leads), source=tmp_path)
+        monkeypatch.setattr(cli, "_project", lambda args: project)
         monkeypatch.chdir(tmp_path)  # where there are no contracts
         template = json.loads((outdir / "LeadTrackingStack-prod.template.json").read_text())
         (resource,) = [r for r in template["Resources"].values() if r["Type"] == "AWS::DynamoDB::Table"]
@@ -319,7 +319,7 @@ def waived(outdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any
         (tmp_path / "LeadTrackingStack-prod.template.json").write_text(json.dumps(template))
         artifact = json.loads((outdir / "manifest.json").read_text())["artifacts"]["LeadTrackingStack-prod"]
         (tmp_path / "manifest.json").write_text(json.dumps({"artifacts": {"LeadTrackingStack-prod": artifact}}))
-        stamp.write(tmp_path, estate.stacks)
+        stamp.write(tmp_path, project.estate)
         return tmp_path
 
     return prepare
@@ -345,7 +345,7 @@ def test_a_waiver_about_to_end_warns(waived: Any, now: datetime, capsys: pytest.
     code, _, err = run(capsys, "check", str(waived(waiver(days=30, now=now))), now=now)
     assert code == 0
     assert "warning: the waiver of HF001 on LeadTracking-v2-{region} ends in 30 days (ops)" in err
-    assert not list(expiring([shop(waiver(days=31, now=now))], now.date()))
+    assert not list(expiring(estate(shop(waiver(days=31, now=now))), now.date()))
 
 
 def test_nobody_waives_what_protects_personal_data(waived: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -355,8 +355,8 @@ def test_nobody_waives_what_protects_personal_data(waived: Any, capsys: pytest.C
     assert "HF001 cannot be waived for personal durable data in prod; fix what it finds" in err
     for rule in ("HF001", "HF002", "HF003", "HF007", "HF012"):  # former ids, too
         with pytest.raises(DeclarationError, match="cannot be waived"):
-            check_waivers([shop(waiver(rule), data=Data.PERSONAL)])
-    check_waivers([shop(waiver("HF004"), data=Data.PERSONAL)])
+            check_waivers(estate(shop(waiver(rule), data=Data.PERSONAL)))
+    check_waivers(estate(shop(waiver("HF004"), data=Data.PERSONAL)))
 
 
 def test_waivers_that_cannot_be_written() -> None:
@@ -365,7 +365,7 @@ def test_waivers_that_cannot_be_written() -> None:
     with pytest.raises(DeclarationError, match="needs a reason and an owner"):
         shop(replace(waiver(), reason=""))
     with pytest.raises(DeclarationError, match="waiver of unknown rule HF000"):
-        check_waivers([shop(waiver("HF000"))])
+        check_waivers(estate(shop(waiver("HF000"))))
 
 
 def test_waivers_are_listed(waived: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -379,11 +379,11 @@ def test_waivers_are_listed(waived: Any, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_waiver_covers_the_linter_too(now: datetime) -> None:
-    (table_,) = [t for s in CATALOG for t in s.tables if t.name == "acsd2p-{env}-RL_AI"]
+    (table_,) = [t for s in ESTATE.stacks for t in s.tables if t.name == "acsd2p-{env}-RL_AI"]
     plain = Stack(id="S-{env}", system="s", owner="o", tables=(table_,), floor=Guard.PITR)
-    assert "HF401" in {f.rule.id for f in lint([plain], today=now.date()) if f.outcome.value == "fail"}
+    assert "HF401" in {f.rule.id for f in lint(estate(plain), today=now.date()) if f.outcome.value == "fail"}
     covered = replace(plain, tables=(replace(table_, waivers=(waiver("HF401", days=0, now=now),)),))
-    assert "HF401" not in {f.rule.id for f in lint([covered], today=now.date()) if f.outcome.value == "fail"}
+    assert "HF401" not in {f.rule.id for f in lint(estate(covered), today=now.date()) if f.outcome.value == "fail"}
 
 
 # Rules that are no more
@@ -418,13 +418,13 @@ def test_ignoring_a_dropped_rule_ignores_no_difference_from_the_contract() -> No
 
 
 def test_a_waiver_of_a_former_rule_counts_on_what_that_rule_was_about() -> None:
-    (meeting,) = [s for s in CATALOG if s.id == "MeetingSystem-{env}"]
+    (meeting,) = [s for s in ESTATE.stacks if s.id == "MeetingSystem-{env}"]
     database = next(s for s in meeting.stores if isinstance(s, Database))
 
     def outcome(rule: str, former: str, about: Table | Database) -> Outcome:
         about = replace(about, waivers=(waiver(former),))
         changed = {"tables": (about,)} if isinstance(about, Table) else {"tables": (), "stores": (about,)}
-        placed = Placed(replace(shop() if isinstance(about, Table) else meeting, **changed), Environment.PROD)
+        placed = Placed(replace(shop() if isinstance(about, Table) else meeting, **changed), environments.PROD)
         found = finding(BY_ID[rule], fail("it is off"), placed, about, "somewhere")
         return excused([found], [placed], NOW.date())[0].outcome
 
@@ -433,7 +433,8 @@ def test_a_waiver_of_a_former_rule_counts_on_what_that_rule_was_about() -> None:
     assert outcome("HF001", "HF510", table()) is Outcome.FAIL
     assert outcome("HF002", "HF003", database) is Outcome.FAIL
     assert outcome("HF001", "HF003", table()) is Outcome.FAIL
-    check_waivers([shop(waiver(former)) for former in (*MERGED, *DROPPED)])
+    for former in (*MERGED, *DROPPED):
+        check_waivers(estate(shop(waiver(former))))
 
 
 # Explain

@@ -9,24 +9,25 @@ from typing import Any
 
 import pytest
 from conftest import CONTEXT, Json
+from declare import estate
 from hypothesis import HealthCheck, given, settings
 from strategies import ENVIRONMENTS, GUARDS, legal_tables
 
-from holdfast import Data, DeclarationError, Durable, Environment, Guard, Placed, Stack, Table, gsi, key, placements
+from holdfast import Data, DeclarationError, Durable, Environment, Guard, Placed, Stack, Table, gsi, key
 from holdfast.advice import logical_id
-from holdfast.policy import RECOVERY_DAYS
+from holdfast.policy import MAX_RECOVERY_DAYS, TAGS
 from holdfast.template import StackSeen, observe
-from stacks import CATALOG, acs, lifecycle, orange_theory
+from stacks import ESTATE, acs, environments, lifecycle, orange_theory
 
-PROD = Environment.PROD
+PROD = environments.PROD
 PLAIN: dict[str, Any] = {"purpose": "", "key": key("id"), "lifetime": Durable(), "data": Data.OPERATIONAL}
 
 
 def synthesized(stack: Stack, env: Environment, outdir: Path) -> Json:
-    from holdfast.cdk import estate
+    from holdfast.cdk import app
 
     placed = Placed(stack, env)
-    estate((stack,), CONTEXT | {"env": env.label}, str(outdir)).synth()
+    app(estate(stack), CONTEXT | {"env": env.label}, str(outdir)).synth()
     template: Json = json.loads((outdir / f"{placed.id}.template.json").read_text())
     return template
 
@@ -45,13 +46,13 @@ def test_any_table_synthesizes_to_exactly_its_guards_or_is_refused(
         return
     (seen,) = observe(StackSeen(id="Any", where="Any", template=synthesized(stack, env, tmp_path)))
     assert seen.where == f"Any#{logical_id(table)}"  # which the audit has to know without CDK
-    assert seen.guards == guards
+    assert seen.guards(TAGS) == guards
     assert seen.name == table.name
     assert seen.key == table.key
     assert seen.indexes == {i.name: i for i in table.indexes}
     assert seen.ttl == table.lifetime.ttl
     assert seen.stream == (table.stream.view.value if table.stream and not table.stream.pending else None)
-    assert seen.recovery_days == (RECOVERY_DAYS if Guard.PITR in guards else None)
+    assert seen.recovery_days == (MAX_RECOVERY_DAYS if Guard.PITR in guards else None)
 
 
 def test_a_personal_table_without_a_key_cannot_be_built() -> None:
@@ -62,13 +63,13 @@ def test_a_personal_table_without_a_key_cannot_be_built() -> None:
     table = Table(name="people", **PLAIN | {"data": Data.PERSONAL})
     stack = Stack(id="People-{env}", system="s", owner="o", tables=(table,))
     with pytest.raises(DeclarationError, match="table people needs a customer-managed key: pass the stack's key"):
-        GuardedTable(cdk.Stack(), table, Placed(stack, Environment.TEST))
+        GuardedTable(cdk.Stack(), table, Placed(stack, environments.TEST))
 
 
 def test_a_ttl_floor_without_an_attribute_is_refused(tmp_path: Path) -> None:
     stack = Stack(id="S-{env}", system="s", owner="o", tables=(Table(name="orders", **PLAIN, floor=Guard.TTL),))
     with pytest.raises(DeclarationError, match="table orders has TTL in its floor and no attribute for it"):
-        synthesized(stack, Environment.TEST, tmp_path)
+        synthesized(stack, environments.TEST, tmp_path)
 
 
 def test_logical_ids_do_not_depend_on_the_order_of_declarations(templates: dict[str, Json], tmp_path: Path) -> None:
@@ -90,14 +91,16 @@ def test_a_new_table_leaves_the_others_alone(templates: dict[str, Json], tmp_pat
 
 
 def test_an_index_in_one_stack_changes_no_other(templates: dict[str, Json], tmp_path: Path) -> None:
-    from holdfast.cdk import estate
+    from holdfast.cdk import app
 
-    *others, last = (s for s in CATALOG if s.system == "callytics")
+    *others, last = (s for s in ESTATE.stacks if s.system == "callytics")
     changed, *tables = last.tables
     changed = replace(changed, indexes=(*changed.indexes, gsi("addedLater")))
     stacks = (*others, replace(last, tables=(changed, *tables)))
-    estate(stacks, CONTEXT | {"env": "prod"}, str(tmp_path)).synth()
-    after = {p.id: json.loads((tmp_path / f"{p.id}.template.json").read_text()) for p in placements(stacks, [PROD])}
+    app(estate(*stacks), CONTEXT | {"env": "prod"}, str(tmp_path)).synth()
+    after = {
+        p.id: json.loads((tmp_path / f"{p.id}.template.json").read_text()) for p in estate(*stacks).placements([PROD])
+    }
     assert [id_ for id_ in after if after[id_] != templates[id_]] == [Placed(last, PROD).id]
 
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ import pytest
 from conftest import MOMENTS, ROOT, Json, copied, settle
 
 from holdfast import stamp
-from holdfast.catalog import environments_named, placements
 from holdfast.cli import main
 from holdfast.contract import check, files, make
 from holdfast.contract.assets import digest
@@ -24,7 +24,7 @@ from holdfast.contract.touch import touches
 from holdfast.rules import RULES
 from holdfast.rules.base import ORDER
 from holdfast.rules.reading import reading
-from stacks import CATALOG
+from stacks import ESTATE
 
 LEADS, LEADS_TABLE = "LeadTrackingStack-prod", "LeadTracking-v2-us-east-1"
 MIYABI = "MiyabiLambda-test"
@@ -342,7 +342,7 @@ def test_a_contract_without_its_stack_is_told(whole: Path, run: Run) -> None:
 def test_an_environment_that_was_not_synthesized_is_one_unknown_with_the_command(
     asked: tuple[str, ...], whole: Path, run: Run
 ) -> None:
-    tests = {p.id for p in placements(CATALOG, environments_named("test"))}
+    tests = {p.id for p in ESTATE.placements(ESTATE.named("test"))}
     drop(whole, lambda name: name.removesuffix(".assets") in tests)
     undeclared(whole, {})  # another team's stack of that environment does not make it synthesized
     edit(whole, "manifest.json", lambda m: m["artifacts"]["Theirs"]["properties"].update(tags={"Environment": "test"}))
@@ -417,20 +417,20 @@ def test_a_damaged_contract_is_one_line_and_exit_2(folder: Path, run: Run, repos
 
 
 def test_an_output_of_other_declarations_is_refused(outdir: Path, folder: Path, run: Run, repository: Path) -> None:
-    assert json.loads((outdir / stamp.FILE).read_text())["declarations"] == stamp.digest(CATALOG)
-    assert stamp.digest(CATALOG) != stamp.digest(CATALOG[1:])
+    assert json.loads((outdir / stamp.FILE).read_text())["declarations"] == stamp.digest(ESTATE)
+    assert stamp.digest(ESTATE) != stamp.digest(replace(ESTATE, stacks=ESTATE.stacks[1:]))
     estate(repository)
-    stamp.write(folder, CATALOG[1:])
+    stamp.write(folder, replace(ESTATE, stacks=ESTATE.stacks[1:]))
     code, findings, err = run(folder)
     assert (code, findings) == (2, [])
     assert err == f"holdfast: {folder} is of other declarations: run `make synth`, or `cdk synth -c env=all`, again\n"
 
 
 def test_the_digest_of_declarations_is_the_same_in_every_process() -> None:
-    program = "from stacks import CATALOG; from holdfast import stamp; print(stamp.digest(CATALOG))"
+    program = "from stacks import ESTATE; from holdfast import stamp; print(stamp.digest(ESTATE))"
     environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.stdout.strip() == stamp.digest(CATALOG)
+    assert done.stdout.strip() == stamp.digest(ESTATE)
 
 
 # Stages, nested stacks, and stacks of others

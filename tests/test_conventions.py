@@ -9,6 +9,7 @@ import sys
 from datetime import timedelta
 
 import pytest
+from declare import estate
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -229,11 +230,10 @@ def test_a_declaration_that_cannot_work_is_refused(build: object, message: str) 
 def test_a_store_has_one_stack() -> None:
     from dataclasses import replace
 
-    from holdfast import catalog
     from stacks import meeting
 
     twin = replace(meeting.STACK, id="Other-{env}")
     with pytest.raises(
         DeclarationError, match="database meeting-prod is declared by MeetingSystem-prod and by Other-prod"
     ):
-        catalog(meeting.STACK, twin)
+        estate(meeting.STACK, twin)

@@ -19,14 +19,13 @@ from emulator import fresh_account
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from holdfast.catalog import Placed
 from holdfast.errors import InputError
 from holdfast.functions.database import handler
-from holdfast.model import Environment
+from holdfast.placement import Placed
 from holdfast.postgres.connection import connect
 from holdfast.postgres.server import Server, temporary
 from holdfast.store_alarms import JOBS, store_alarms
-from stacks import lifecycle
+from stacks import environments, lifecycle
 
 NOW = datetime(2026, 11, 16, 5, tzinfo=UTC)
 NAMES = (f"jobs{n}" for n in itertools.count())
@@ -181,7 +180,7 @@ def test_the_daily_job_archives_what_is_expired_and_feeds_every_alarm(
     database = lifecycle.STACK.stores[0]
     watched = {
         (m.namespace, m.name, tuple(m.dimensions.items()))
-        for alarm in store_alarms(Placed(lifecycle.STACK, Environment.TEST), database)
+        for alarm in store_alarms(Placed(lifecycle.STACK, environments.TEST), database)
         for m in alarm.metrics
         if m.namespace == JOBS
     }

@@ -15,14 +15,15 @@ from typing import Any
 import jsonschema
 import pytest
 from conftest import CONTEXT, MOMENTS, ROOT, Json
+from declare import estate
 from test_audit import git
 from test_finder import SHOP
 
 from holdfast import Data, Transient
-from holdfast.cdk import estate
+from holdfast.cdk import app
 from holdfast.cli import main
 from holdfast.contract import files, make
-from stacks import CATALOG
+from stacks import ESTATE
 
 STACKS = ("LeadTrackingStack-prod", "RCSubscription-prod-Storage")
 LEADS, RINGS = STACKS
@@ -400,12 +401,12 @@ def test_two_words_that_remove_every_protection_are_told_as_the_readme_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The edit that template and declaration of one commit agree on: only the contract of the base sees it."""
-    (stack,) = [s for s in CATALOG if s.id == "OrangeTheoryStack-{env}"]
+    (stack,) = [s for s in ESTATE.stacks if s.id == "OrangeTheoryStack-{env}"]
     tables = tuple(
         replace(t, lifetime=Transient(ttl="createdAt"), data=Data.OPERATIONAL) if "UserConnections" in t.name else t
         for t in stack.tables
     )
-    estate((replace(stack, tables=tables),), CONTEXT | {"env": "all"}, str(tmp_path / "out")).synth()
+    app(estate(replace(stack, tables=tables)), CONTEXT | {"env": "all"}, str(tmp_path / "out")).synth()
     made = make.contracts(tmp_path / "out")
     folder = on_main(tmp_path / "repository", made)
     before = tree(folder)

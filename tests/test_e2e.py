@@ -16,12 +16,11 @@ import pytest
 from conftest import ROOT, count
 from emulator import Aws
 
-from holdfast.catalog import environments_named, placements
 from holdfast.cli import main
 from holdfast.errors import InputError
 from holdfast.local import deploy, process
 from holdfast.local.client import ACCOUNT
-from stacks import CATALOG
+from stacks import ESTATE
 
 pytestmark = pytest.mark.e2e
 
@@ -67,7 +66,7 @@ def cdk(*arguments: str, region: str = "us-east-1") -> subprocess.CompletedProce
 
 
 def test_every_stack_and_table_is_deployed(home: Path, aws: Aws) -> None:
-    places = placements(CATALOG, environments_named("all"))
+    places = ESTATE.placements(ESTATE.named("all"))
     tables = 0
     for region in {p.region for p in places}:
         stacks = aws.client("cloudformation", region).describe_stacks()["Stacks"]
@@ -82,7 +81,7 @@ def test_a_second_up_changes_nothing(home: Path, aws: Aws, capsys: pytest.Captur
     before = aws.client("cloudformation").describe_stacks(StackName="AcsTables-prod")["Stacks"][0]["LastUpdatedTime"]
     assert main(["local", "up"]) == 0
     said = capsys.readouterr()
-    assert said.err.count("(unchanged)") == len(placements(CATALOG))
+    assert said.err.count("(unchanged)") == len(ESTATE.placements())
     running = process.running()
     assert running
     recorded = {r["type"] for r in process.contents(running)["recorded"]}

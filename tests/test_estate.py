@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from conftest import Json
 
-from holdfast import Environment, Governance, Placed, Usage, placements
-from stacks import CATALOG
+from holdfast import Governance, Placed, Usage
+from stacks import ESTATE, environments
 
-PROD = placements(CATALOG, [Environment.PROD])
-TEST = placements(CATALOG, [Environment.TEST])
+PROD = ESTATE.placements([environments.PROD])
+TEST = ESTATE.placements([environments.TEST])
 
 
 def tables(places: tuple[Placed, ...], system: str) -> list[str]:
@@ -113,7 +113,7 @@ def test_documented_indexes_keep_their_documented_names_and_keys(templates: dict
 
 
 def test_mirrors_and_duplicates() -> None:
-    by_usage = {u: {t.name for s in CATALOG for t in s.tables if t.state.usage is u} for u in Usage}
+    by_usage = {u: {t.name for s in ESTATE.stacks for t in s.tables if t.state.usage is u} for u in Usage}
     assert by_usage[Usage.MIRROR] == {"call-analytics-{env}-call-analysis-{region}", "LeadTracking-v2-{region}"}
     assert by_usage[Usage.DUPLICATE] == {"orangetheory-BlackoutPeriods-{env}", "orangetheory-OperatingHours-{env}"}
 

@@ -13,7 +13,7 @@ from conftest import ROOT
 from holdfast.declarations import declarations
 
 SHOP = """
-from holdfast import Data, Durable, Stack, Table, catalog, key
+from holdfast import Data, Durable, Environment, Estate, Stack, Table, Tier, key
 {imports}
 STACK = Stack(
     id="Shop-{{env}}",
@@ -29,11 +29,11 @@ STACK = Stack(
         ),
     ),
 )
-ESTATE = catalog(STACK)
+ESTATE = Estate(name="shop", environments=(Environment("prod", Tier.PROD, "us-east-1"),), stacks=(STACK,))
 """
 NAMED = '[tool.holdfast]\nestate = "{}"\n'
 NONE = (
-    'holdfast: no estate is named here: write estate = "stacks:CATALOG" below [tool.holdfast] in pyproject.toml or '
+    'holdfast: no estate is named here: write estate = "stacks:ESTATE" below [tool.holdfast] in pyproject.toml or '
     "holdfast.toml, or give --estate module:NAME\n"
 )
 
@@ -140,12 +140,12 @@ def test_nothing_else_of_the_working_folder_is_imported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        ("infra", "'infra' is not module:NAME, such as stacks:CATALOG"),
-        ("../infra:ESTATE", "'../infra:ESTATE' is not module:NAME, such as stacks:CATALOG"),
-        (":ESTATE", "':ESTATE' is not module:NAME, such as stacks:CATALOG"),
+        ("infra", "'infra' is not module:NAME, such as stacks:ESTATE"),
+        ("../infra:ESTATE", "'../infra:ESTATE' is not module:NAME, such as stacks:ESTATE"),
+        (":ESTATE", "':ESTATE' is not module:NAME, such as stacks:ESTATE"),
         ("gone:ESTATE", "there is no gone.py or gone/__init__.py in "),
-        ("infra:CATALOG", "CATALOG is missing; it has to be what holdfast.catalog(…) gives"),
-        ("infra:STACK", "STACK is a Stack; it has to be what holdfast.catalog(…) gives"),
+        ("infra:OTHER", "OTHER is missing; it has to be a holdfast.Estate(…)"),
+        ("infra:STACK", "STACK is a Stack; it has to be a holdfast.Estate(…)"),
     ],
 )
 def test_a_wrong_name_is_one_line(named: str, said: str, tmp_path: Path) -> None:

@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 from accounts import NOW, account, with_table
+from declare import estate
 from declare import stack as declared_stack
 from declare import table as declared_table
 from emulator import Aws, fresh_account
 from faults import error, only, proxy
 from live_account import log_in
 
-from holdfast import Data, Environment, Placed, Transient, catalog, cli, placements
+from holdfast import Data, Estate, Placed, Transient, cli
 from holdfast.account import Account
 from holdfast.audit import audit
-from holdfast.finder import Estate
+from holdfast.finder import Project
 from holdfast.fix import FIXABLE, Change, Plan, plan
 from holdfast.iam import Call
 from holdfast.intrinsics import Unknown
@@ -30,15 +31,15 @@ from holdfast.live.apply import FIX, _make, apply
 from holdfast.live.failure import CallError, Kind
 from holdfast.live.options import Options
 from holdfast.live.reader import read_all
-from holdfast.model import Assumed, Durable, Encryption, Fact, Stack
+from holdfast.model import Assumed, Durable, Encryption, Fact
 from holdfast.observed import Source
-from stacks import CATALOG
+from stacks import ESTATE, environments
 
 WEBHOOKS = "rc-subscription-prod-webhook-subscriptions"
 EVENTS = "rc-subscription-prod-idempotency"
 ANALYSIS = "call-analytics-prod-call-analysis-us-east-1"
 IDS = ("CallAnalytics-{Env}-Storage", "RCSubscription-{env}-Storage")
-STACKS = tuple(s for s in CATALOG if s.id in IDS)
+STACKS = estate(*(s for s in ESTATE.stacks if s.id in IDS))
 Json = dict[str, Any]
 
 
@@ -47,8 +48,8 @@ def seen(name: str = WEBHOOKS, *, status: str = "ACTIVE", **observed: Any) -> Ac
 
 
 def planned(there: Account, **options: Any) -> Plan:
-    found = audit(STACKS, [there], [Environment.PROD], now=NOW)
-    return plan(found.findings, STACKS, [there], [Environment.PROD], **options)
+    found = audit(STACKS, [there], [environments.PROD], now=NOW)
+    return plan(found.findings, STACKS, [there], [environments.PROD], **options)
 
 
 def every(found: Plan) -> list[Change]:
@@ -129,7 +130,7 @@ def test_a_tag_that_differs_is_told_and_never_overwritten() -> None:
     assert "a tag that differs is never overwritten" in found.left[0].why
     (finding,) = [
         f
-        for f in audit(STACKS, [there], [Environment.PROD], now=NOW).findings
+        for f in audit(STACKS, [there], [environments.PROD], now=NOW).findings
         if f.rule.id == "HF010" and f.table == WEBHOOKS
     ]
     assert "holdfast fix" not in finding.fix  # it would show no call
@@ -167,12 +168,12 @@ def test_expiry_is_not_turned_on_by_a_guess_nor_on_durable_data_unless_it_is_nam
     def lifetime(*assumed: Assumed, **options: Any) -> Plan:
         stacks = tuple(
             replace(s, tables=tuple(replace(t, lifetime=Durable(ttl="expiration"), assumed=assumed) for t in s.tables))
-            for s in STACKS
+            for s in STACKS.stacks
         )
         there = seen(EVENTS, ttl=None)
-        found = [f for f in audit(stacks, [there], [Environment.PROD], now=NOW).findings if f.table == EVENTS]
+        found = [f for f in audit(estate(*stacks), [there], [environments.PROD], now=NOW).findings if f.table == EVENTS]
         (expiry,) = [f for f in found if f.rule.id == "HF006" and f.source is Source.LIVE]
-        return plan([expiry], stacks, [there], [Environment.PROD], **options)
+        return plan([expiry], estate(*stacks), [there], [environments.PROD], **options)
 
     assert [c.rule for c in lifetime(only={"HF006"}).changes] == ["HF006"]
     (durable,) = lifetime().left
@@ -218,7 +219,7 @@ def test_a_table_that_the_code_does_not_declare_is_never_named() -> None:
     arn = table.arn.replace(WEBHOOKS, "strange")
     bare = replace(table.observed, name="strange", deletion_protection=False, recovery=False, tags={}, where=arn)
     there = replace(there, tables=dict(there.tables) | {"strange": replace(table, observed=bare, arn=arn)})
-    found = audit(STACKS, [there], [Environment.PROD], now=NOW)
+    found = audit(STACKS, [there], [environments.PROD], now=NOW)
     assert "strange" in {f.table for f in found.findings}
     assert planned(there) == Plan(changes=[], left=[], keys=[])
 
@@ -247,13 +248,13 @@ def test_every_call_only_ever_turns_on() -> None:
 # Made for real, in an emulated account
 
 
-def shop() -> tuple[tuple[Stack, ...], Placed]:
+def shop() -> tuple[Estate, Placed]:
     tables = (
         declared_table(name="orders-{env}", data=Data.PERSONAL),
         declared_table(name="carts-{env}", lifetime=Transient(ttl="until")),
     )
-    stacks = catalog(declared_stack(*tables, environments=(Environment.PROD,)))
-    return stacks, placements(stacks)[0]
+    stacks = estate(declared_stack(*tables, environments=(environments.PROD,)))
+    return stacks, stacks.placements()[0]
 
 
 SHOP, PLACED = shop()
@@ -263,7 +264,7 @@ def commands(
     aws: Aws, monkeypatch: pytest.MonkeyPatch, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
     """The command line in a folder whose estate is the shop."""
-    monkeypatch.setattr(cli, "_estate", lambda args: Estate(stacks=SHOP, source=folder))
+    monkeypatch.setattr(cli, "_project", lambda args: Project(estate=SHOP, source=folder))
     monkeypatch.chdir(folder)
 
     def command(name: str, *arguments: str, endpoint: str = aws.endpoint) -> tuple[int, str, str]:
@@ -318,8 +319,8 @@ def options(aws: Aws) -> Options:
 
 def look(aws: Aws) -> Plan:
     accounts = read_all(options(aws), now=NOW)
-    found = audit(SHOP, accounts, [Environment.PROD], now=NOW)
-    return plan(found.findings, SHOP, accounts, [Environment.PROD])
+    found = audit(SHOP, accounts, [environments.PROD], now=NOW)
+    return plan(found.findings, SHOP, accounts, [environments.PROD])
 
 
 def make(aws: Aws, changes: list[Change], record: Path, said: Callable[[str], None] = lambda _: None) -> list[str]:

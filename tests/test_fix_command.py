@@ -181,8 +181,8 @@ def test_a_module_that_python_cannot_read_declares_nothing_and_the_others_do(tmp
 
 def test_a_catalog_that_python_cannot_read_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "stacks").mkdir()
-    (tmp_path / "stacks" / "__init__.py").write_text("CATALOG = (\n")
-    line = [sys.executable, "-m", "holdfast.cli", "list", "--estate", "stacks:CATALOG"]
+    (tmp_path / "stacks" / "__init__.py").write_text("ESTATE = (\n")
+    line = [sys.executable, "-m", "holdfast.cli", "list", "--estate", "stacks:ESTATE"]
     done = subprocess.run(line, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.endswith("line 1: Python cannot read it ('(' was never closed)\n")

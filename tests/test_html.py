@@ -13,13 +13,13 @@ from pathlib import Path
 import browser
 import pytest
 from accounts import NOW, account, with_table
+from declare import estate
 
-from holdfast import Environment
 from holdfast.audit import Audit, audit
 from holdfast.report import render
 from holdfast.report.html import SCRIPT
 from holdfast.rules.base import Finding, Outcome
-from stacks import CATALOG
+from stacks import ESTATE, environments
 
 WEBHOOKS = "rc-subscription-prod-webhook-subscriptions"
 IDS = ("LegacyTablesStack-{env}", "RCSubscription-{env}-Storage")
@@ -57,7 +57,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def found() -> Audit:
     seen = with_table(account("us-east-1", IDS), WEBHOOKS, observed={"deletion_protection": False, "tags": {}})
-    return audit([s for s in CATALOG if s.id in IDS], [seen], [Environment.PROD], now=NOW)
+    return audit(estate(*(s for s in ESTATE.stacks if s.id in IDS)), [seen], [environments.PROD], now=NOW)
 
 
 def failed(found: Audit) -> list[Finding]:

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 from conftest import MOMENTS, ROOT, TOKYO
+from declare import estate
 from emulator import Aws, fresh_account
 from live_account import log_in
 from test_audit import git
 
-from holdfast import Environment, Stack, placements
+from holdfast import Estate
 from holdfast.account import Account
 from holdfast.audit import Audit, audit
 from holdfast.contract import files, history
@@ -30,7 +31,7 @@ from holdfast.live.options import Options
 from holdfast.live.reader import read_all
 from holdfast.local.client import Client
 from holdfast.rules.base import Outcome
-from stacks import CATALOG, incident
+from stacks import ESTATE, environments, incident
 
 Json = dict[str, Any]
 Failure = tuple[str, str, str]  # rule, environment, table
@@ -167,13 +168,13 @@ def committed(folder: Path, now: datetime, **which: Any) -> Path:
 
 def look(aws: Aws, monkeypatch: pytest.MonkeyPatch, now: datetime) -> list[Account]:
     log_in(monkeypatch, aws)
-    names = {p.fill(t.name) for p in placements(CATALOG) for t in p.tables}
+    names = {p.fill(t.name) for p in ESTATE.placements() for t in p.tables}
     return read_all(Options(regions=(incident.PROD,), endpoint_url=aws.endpoint), now=now, names=names)
 
 
-def told(folder: Path, accounts: Sequence[Account], now: datetime, stacks: Sequence[Stack] = CATALOG) -> Audit:
+def told(folder: Path, accounts: Sequence[Account], now: datetime, declared_estate: Estate = ESTATE) -> Audit:
     declared, past = declarations(folder / "stacks"), history.read(folder)
-    return audit(stacks, accounts, [Environment.PROD], now=now, declared=declared, history=past)
+    return audit(declared_estate, accounts, [environments.PROD], now=now, declared=declared, history=past)
 
 
 def ages(found: Audit) -> set[tuple[int | None, int | None]]:
@@ -220,7 +221,7 @@ def test_the_incident_is_dated_by_its_effect_whatever_brought_it(
     aws: Aws, outdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = {"stack": incident.NEVER_DEPLOYED}
-    stacks = [s for s in CATALOG if s.id == "CallAnalytics-{Env}-Storage"]
+    stacks = [s for s in ESTATE.stacks if s.id == "CallAnalytics-{Env}-Storage"]
 
     def squashed(folder: Path) -> None:
         began(folder, NOW, **one)
@@ -255,7 +256,7 @@ def test_the_incident_is_dated_by_its_effect_whatever_brought_it(
     for made in (squashed, moved, of_the_former_form, by_the_policy):
         (folder := tmp_path / made.__name__).mkdir()
         made(folder)
-        found = told(folder, accounts, NOW, stacks)
+        found = told(folder, accounts, NOW, estate(*stacks))
         assert ages(found) == {(52, 78)}, made
         assert "1 contract change behind; merged and not deployed for 52 days: deletion protection" in runs(found), made
 

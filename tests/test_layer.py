@@ -11,8 +11,8 @@ from conftest import ROOT
 
 from holdfast import layer
 from holdfast.cli import main
+from holdfast.declaration import DeclarationError
 from holdfast.errors import InputError
-from holdfast.model import DeclarationError
 
 BUILT = ROOT / layer.FOLDER
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from conftest import CONTEXT, ROOT, Json
-from declare import on_aurora
+from declare import PROD, TEST, estate, on_aurora
 
 from holdfast.cdk.functions import CARRIED
-from holdfast.model import DeclarationError, Environment, Stack
+from holdfast.declaration import DeclarationError
+from holdfast.environment import Environment
+from holdfast.model import Stack
 from holdfast.stores import Database, Upkeep
 from stacks import lifecycle
 
@@ -24,11 +26,11 @@ TOPIC = {"Ref": "Alarms"}
 class Seen:
     """One synth of the stack in both environments."""
 
-    def __init__(self, folder: Path, stack: Stack = lifecycle.STACK) -> None:
-        from holdfast.cdk import estate
+    def __init__(self, folder: Path, stack: Stack = lifecycle.STACK, **changes: Any) -> None:
+        from holdfast.cdk import app
 
         self.folder = folder
-        estate((stack,), CONTEXT | {"env": "all"}, str(folder)).synth()
+        app(estate(stack, **changes), CONTEXT | {"env": "all"}, str(folder)).synth()
         self.templates = {
             env: json.loads((folder / f"LifecyclePlatform-{env}.template.json").read_text())["Resources"]
             for env in ENVIRONMENTS
@@ -497,19 +499,17 @@ def test_buckets_of_a_test_are_emptied_before_they_are_deleted_and_those_of_prod
     assert "AutoDelete" not in json.dumps(seen.templates["prod"])
 
 
-def test_zones_are_chosen_by_their_letters_where_the_first_ones_lack_something(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for environment in Environment:
-        monkeypatch.setattr(environment, "zones", ("a", "b", "d"))
-    chosen = Seen(tmp_path / "chosen")
+def test_zones_are_chosen_by_their_letters_where_the_first_ones_lack_something(tmp_path: Path) -> None:
+    def in_zones(*zones: str) -> tuple[Environment, ...]:
+        return tuple(replace(env, zones=zones) for env in (PROD, TEST))
+
+    chosen = Seen(tmp_path / "chosen", environments=in_zones("a", "b", "d"))
     for env, zones in (("prod", ["us-east-1a", "us-east-1b", "us-east-1d"]), ("test", ["us-west-2a", "us-west-2b"])):
         subnets = chosen.all(env, "EC2::Subnet").values()
         assert [r["Properties"]["AvailabilityZone"] for r in subnets] == zones
     for wrong in (("a", "b"), ("a", "a", "b"), ("a", "b", "c", "c"), ("us-east-1a", "b", "c"), ("",)):
-        monkeypatch.setattr(Environment.PROD, "zones", wrong)
         with pytest.raises(DeclarationError) as said:
-            Seen(tmp_path)
+            Seen(tmp_path, environments=in_zones(*wrong))
         assert str(said.value) == (
             f"environment prod: its zones are {', '.join(wrong)}, and LifecyclePlatform-prod needs 3: "
             "declare as many different letters of its region's zones"
@@ -518,14 +518,14 @@ def test_zones_are_chosen_by_their_letters_where_the_first_ones_lack_something(
 
 def refusal(tmp_path: Path, **changed: Any) -> str:
     """What a synth says of the stack with its database or the stack itself changed."""
-    from holdfast.cdk import estate
+    from holdfast.cdk import app
 
     database, archive = lifecycle.STACK.stores
     assert isinstance(database, Database)
     region = changed.pop("region", None)
     stack = replace(lifecycle.STACK, stores=(replace(database, **changed), archive), region=region)
     with pytest.raises(DeclarationError) as said:
-        estate((stack,), CONTEXT | {"env": "test"}, str(tmp_path))
+        app(estate(stack), CONTEXT | {"env": "test"}, str(tmp_path))
     return str(said.value)
 
 

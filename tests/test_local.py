@@ -23,12 +23,12 @@ from test_local_emulator import seen, template
 from holdfast import cli, local
 from holdfast.cli import main
 from holdfast.errors import InputError
-from holdfast.finder import Estate
+from holdfast.finder import Project
 from holdfast.local import deploy, process
 from holdfast.local.client import ACCOUNT, Client, Stack
 from holdfast.local.gate import FILE
 from holdfast.local.state import put
-from stacks import CATALOG, incident
+from stacks import ESTATE, incident
 
 FOREIGN = {
     "AWS_PROFILE": "production",
@@ -47,7 +47,7 @@ FOREIGN = {
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of its own, with the estate; whatever a test starts there is stopped."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli, "_estate", lambda args: Estate(stacks=CATALOG, source=tmp_path))
+    monkeypatch.setattr(cli, "_project", lambda args: Project(estate=ESTATE, source=tmp_path))
     yield tmp_path
     process.stop()
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import fnmatch
 import json
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from conftest import Json
-from declare import on_aurora
+from declare import PROD, TEST, on_aurora
 from meeting_synth import STACKS, declared, only, resources, synthesized, template
 
-from holdfast import Environment, Guard, Placed
-from stacks import meeting
+from holdfast import Guard, Placed
+from stacks import ESTATE, meeting
 
 ENVS = ("prod", "test")
 KEY = {"Fn::GetAtt": ["Key", "Arn"]}
@@ -49,7 +50,7 @@ def test_the_policy_asks_for_these_guards() -> None:
             "Registry": g.TAGS,
         },
     }
-    for env in Environment:
+    for env in ESTATE.environments:
         placed = Placed(meeting.STACK, env)
         assert {type(s).__name__: placed.required(s) for s in placed.stores} == wanted[env.label]
 
@@ -247,9 +248,8 @@ def test_applications_may_use_the_stores_and_do_nothing_else(env: str) -> None:
     assert len(json.dumps(policy["PolicyDocument"], separators=(",", ":"))) < 6144
 
 
-def test_another_prefix_of_topics_is_another_in_the_policy_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Environment.PROD, "topic_prefix", "blue")
-    found = synthesized()[f"{STACKS['prod']}.template.json"]
+def test_another_prefix_of_topics_is_another_in_the_policy_too() -> None:
+    found = synthesized(environments=(replace(PROD, topic_prefix="blue"), TEST))[f"{STACKS['prod']}.template.json"]
     policies_of = [r for _, r in resources(found, "IAM::ManagedPolicy") if "kafka-cluster:ReadData" in json.dumps(r)]
     assert len(policies_of) == 1
     assert '"/blue.tasks.dlq"' in json.dumps(policies_of)

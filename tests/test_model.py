@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from declare import stack, table
+from declare import estate, stack, table
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,21 +17,17 @@ from holdfast import (
     DeclarationError,
     Durable,
     Entity,
-    Environment,
     Guard,
     Item,
     Pattern,
-    State,
     Table,
     Transient,
-    catalog,
     gsi,
     key,
     number,
-    placements,
 )
-from holdfast.catalog import environments_named
 from holdfast.model import construct_id, illegal_name
+from stacks import environments
 
 
 @pytest.mark.parametrize(
@@ -41,7 +37,7 @@ from holdfast.model import construct_id, illegal_name
         ({"name": "...-{env}"}, "its name has no letter and no digit"),
         ({"name": "a" * 256}, "its name has 256 characters"),
         ({"name": "orders/{env}"}, "has characters other than a-z, A-Z, 0-9, '_', '-' and '.'"),
-        ({"name": "orders-{stage}"}, "unknown placeholder 'stage'; use {Env}, {env}, {region}"),
+        ({"name": "orders-{stage}"}, "unknown placeholder 'stage'; use {Env}, {account}, {env}, {region}"),
         ({"name": "orders-{env!r}"}, "unknown placeholder 'env'"),
         ({"name": "orders-{env"}, "its name is no template"),
         ({"key": key("id", "id")}, "its key uses id as partition and as sort key; drop the sort key"),
@@ -107,23 +103,19 @@ def test_construct_ids_are_alphanumeric(name: str) -> None:
             ),
             "pattern P1 reads index x of orders-{env}, which has no such index",
         ),
-        (lambda: catalog(stack(table()), stack(table())), "stack Shop-prod is declared twice for prod"),
+        (lambda: estate(stack(table()), stack(table())), "stack Shop-prod is declared twice for prod"),
         (
-            lambda: catalog(stack(table()), stack(table(), id="Other-{env}")),
+            lambda: estate(stack(table()), stack(table(), id="Other-{env}")),
             "table orders-prod is declared by Shop-prod and by Other-prod in us-east-1; a table has one stack",
         ),
         (
-            lambda: catalog(stack(table(name="orders"), region="eu-west-1")),
+            lambda: estate(stack(table(name="orders"), region="eu-west-1")),
             "table orders is declared by Shop-prod and by Shop-test in eu-west-1",
         ),
-        (lambda: catalog(stack(table(), id="Shop-{stage}")), "stack Shop-{stage}: unknown placeholder 'stage'"),
+        (lambda: estate(stack(table(), id="Shop-{stage}")), "stack Shop-{stage}: unknown placeholder 'stage'"),
         (
-            lambda: catalog(stack(table(name="x{env}"), words={Environment.PROD: "p" * 255})),
+            lambda: estate(stack(table(name="x{env}"), words={environments.PROD: "p" * 255})),
             "in prod its name",
-        ),
-        (
-            lambda: catalog(stack(table(state=State(replaced_by="nowhere")))),
-            "table orders-prod is replaced by nowhere, which no stack declares",
         ),
     ],
 )
@@ -133,23 +125,23 @@ def test_refused_stacks_say_which_and_why(declare: Any, message: str) -> None:
 
 
 def test_a_name_may_repeat_in_another_region() -> None:
-    catalog(stack(table(name="orders")))  # prod and test are in two regions
+    estate(stack(table(name="orders")))  # prod and test are in two regions
 
 
 def test_a_stack_fills_in_its_own_words() -> None:
-    (placed,) = placements([stack(table(), words={Environment.PROD: "production"})], [Environment.PROD])
+    (placed,) = estate(stack(table(), words={environments.PROD: "production"})).placements([environments.PROD])
     assert (placed.name, placed.fill("{env}-{Env}-{region}")) == ("Shop-production", "production-Production-us-east-1")
 
 
 @pytest.mark.parametrize("name", ["staging", "production", "PROD", "", "None"])
 def test_an_unknown_environment_is_refused_with_the_known_ones(name: str) -> None:
     with pytest.raises(DeclarationError, match=f"unknown environment '{name}': known are prod, test, all"):
-        environments_named(name)
+        estate().named(name)
 
 
 def test_a_table_may_live_in_some_environments_only() -> None:
-    here = stack(table(), table(name="old-{env}", only=(Environment.TEST,)))
-    assert [len(p.tables) for p in placements([here])] == [1, 2]
+    here = stack(table(), table(name="old-{env}", only=(environments.TEST,)))
+    assert [len(p.tables) for p in estate(here).placements()] == [1, 2]
 
 
 def test_ttl_is_computed_in_seconds() -> None:
@@ -165,5 +157,5 @@ def test_attributes_are_listed_once_and_in_order() -> None:
 
 def test_floors_of_table_and_stack_are_both_kept() -> None:
     here = stack(table(floor=Guard.RETAIN), floor=Guard.PITR)
-    (placed,) = placements([here], [Environment.TEST])
+    (placed,) = estate(here).placements([environments.TEST])
     assert placed.required(placed.tables[0]) == Guard.TAGS | Guard.RETAIN | Guard.PITR

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from conftest import Json
 
-from holdfast import Tier, placements
-from stacks import CATALOG
+from holdfast import Tier
+from stacks import ESTATE
 
 # Every metric and dimension set that these alarms may use, as the services document them.
 PUBLISHED = {
@@ -77,7 +77,7 @@ def test_alarms_tell_somebody_and_missing_data_is_good_news(templates: dict[str,
 
 
 def test_alarm_names_are_unique_in_a_region(templates: dict[str, Json]) -> None:
-    regions = {p.id: p.region for p in placements(CATALOG)}
+    regions = {p.id: p.region for p in ESTATE.placements()}
     names = Counter((regions[stack], alarm["AlarmName"]) for stack, alarm in alarms(templates))
     assert {n: c for n, c in names.items() if c > 1} == {}
     assert all(len(name) <= 255 for _, name in names)
@@ -85,7 +85,7 @@ def test_alarm_names_are_unique_in_a_region(templates: dict[str, Json]) -> None:
 
 def test_every_durable_prod_table_is_watched_and_its_indexes_with_it(templates: dict[str, Json]) -> None:
     expected = Counter[str]()
-    for p in placements(CATALOG):
+    for p in ESTATE.placements():
         for t in p.tables:
             if p.stack.system == "miyabi" or (p.env.label == "prod" and type(t.lifetime).__name__ == "Durable"):
                 expected[p.fill(t.name)] = 1 + len(t.indexes) + 1 + 1  # throttles, latency, system errors
@@ -141,8 +141,8 @@ def test_a_dashboard_per_stack_shows_its_alarms_and_every_watched_table(template
                 assert resource["Properties"]["DashboardName"] == id_
                 assert re.fullmatch("[A-Za-z0-9_-]{1,255}", id_)  # all that CloudWatch takes
                 pages[id_] = json.loads(resource["Properties"]["DashboardBody"]["Fn::Sub"])
-    assert set(pages) == {p.id for p in placements(CATALOG) if p.env.tier is Tier.PROD} | {"MiyabiLambda-test"}
-    for p in placements(CATALOG):
+    assert set(pages) == {p.id for p in ESTATE.placements() if p.env.tier is Tier.PROD} | {"MiyabiLambda-test"}
+    for p in ESTATE.placements():
         for t in p.watched:
             assert f'"{p.fill(t.name)}"' in json.dumps(pages[p.id])
     for id_, page in pages.items():

@@ -9,14 +9,16 @@ import json
 from pathlib import Path
 
 from conftest import CONTEXT, ROOT, Json
+from declare import estate
 
-from holdfast import Data, Durable, Environment, Guard, Stack, Table, key
-from holdfast.policy import RECOVERY_DAYS
+from holdfast import Data, Durable, Guard, Stack, Table, key
+from holdfast.policy import MAX_RECOVERY_DAYS
+from stacks import environments
 
 PACKS = {"AwsSolutions", "NIST.800.53.R5", "HIPAA.Security"}
 
 REASONS = {
-    f"recovered to any second of the last {RECOVERY_DAYS} days; the policy asks for no backup plan beside that",
+    f"recovered to any second of the last {MAX_RECOVERY_DAYS} days; the policy asks for no backup plan beside that",
     "transient data: worthless once stale, every item expires by its ttl",
     "transient data: worthless once stale, every item expires by its expiration",
     "test is a test environment: its tables may be rebuilt at any time",
@@ -83,11 +85,11 @@ def test_the_packs_do_see_a_table_without_recovery(tmp_path: Path) -> None:
     import aws_cdk as cdk
     from aws_cdk import aws_dynamodb as dynamodb
 
-    from holdfast.cdk import estate
+    from holdfast.cdk import app
 
     table = Table(name="orders", purpose="", key=key("id"), lifetime=Durable(), data=Data.OPERATIONAL, floor=Guard.PITR)
-    stack = Stack(id="S-{env}", system="s", owner="o", tables=(table,), environments=(Environment.TEST,))
-    root = estate((stack,), CONTEXT | {"env": "test"}, str(tmp_path))
+    stack = Stack(id="S-{env}", system="s", owner="o", tables=(table,), environments=(environments.TEST,))
+    root = app(estate(stack), CONTEXT | {"env": "test"}, str(tmp_path))
     bare = cdk.Stack(root, "Bare")
     dynamodb.Table(bare, "T", partition_key=dynamodb.Attribute(name="id", type=dynamodb.AttributeType.STRING))
     root.synth()

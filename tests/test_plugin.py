@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from conftest import CONTEXT, Json
+from declare import estate
 
-from holdfast import Data, Durable, Environment, Placed, Stack, Table, Transient, Waiver, key
+from holdfast import Data, Durable, Placed, Stack, Table, Tier, Transient, Waiver, key
 from holdfast.contract import files, make
 from holdfast.rules.foreign import Facts
+from stacks import environments
 
 PERSONAL = Table(name="people-{env}", purpose="", key=key("id"), lifetime=Durable(), data=Data.PERSONAL)
 STACK = Stack(id="People-{env}", system="people", owner="people-team", tables=(PERSONAL,))
@@ -25,9 +27,9 @@ def synth(outdir: Path, *overrides: tuple[str, Any], acknowledge: tuple[str, ...
     """The stack of one personal table in prod, with escape hatches pulled and findings acknowledged."""
     import aws_cdk as cdk
 
-    from holdfast.cdk import estate
+    from holdfast.cdk import app
 
-    root = estate((STACK,), STRICT | {"env": "prod"}, str(outdir))
+    root = app(estate(STACK), STRICT | {"env": "prod"}, str(outdir))
     table: Any = root.node.find_child("People-prod").node.find_child("People").table  # type: ignore[attr-defined]
     for path, value in overrides:
         if value is None:
@@ -135,9 +137,9 @@ def test_a_difference_from_the_contract_is_one_warning_that_fails_nothing(
 def test_stacks_of_others_stop_nothing(tmp_path: Path) -> None:
     import aws_cdk as cdk
 
-    from holdfast.cdk import estate
+    from holdfast.cdk import app
 
-    root = estate((STACK,), CONTEXT | {"env": "prod"}, str(tmp_path))
+    root = app(estate(STACK), CONTEXT | {"env": "prod"}, str(tmp_path))
     cdk.Stack(root, "Empty")
     rewritten = cdk.Stack(root, "Rewritten")
     rewritten.add_transform("AWS::Serverless-2016-10-31")
@@ -162,7 +164,9 @@ def test_a_waiver_ends_with_its_day(untagged: Path, now: datetime) -> None:
     context: Any = SimpleNamespace(template_paths=[str(untagged)])
     for days, passes in ((0, True), (1, False)):
         at = now + timedelta(days=days)
-        assert Conventions([stack], [Placed(stack, Environment.PROD)], now=at).validate(context).success is passes
+        assert (
+            Conventions(estate(stack), [Placed(stack, environments.PROD)], now=at).validate(context).success is passes
+        )
 
 
 # A stranger's app: none of its names is known here.
@@ -224,7 +228,7 @@ def test_a_strangers_tables_are_judged_by_their_tags(tmp_path: Path) -> None:
 
 
 def test_a_strangers_table_may_be_declared_instead(tmp_path: Path) -> None:
-    facts = Facts(lifetime=Transient(ttl="gone"), data=Data.OPERATIONAL, environment=Environment.TEST)
+    facts = Facts(lifetime=Transient(ttl="gone"), data=Data.OPERATIONAL, tier=Tier.TEST)
     rules = stranger(tmp_path, declared={"unlabelled": facts})
     assert "HF010" not in rules
     assert rules["HF006"] == {"carts", "unlabelled"}

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
-from conftest import CONTEXT, ROOT, Json
-from test_store_rules import judged
+from conftest import CONTEXT, ROOT
+from declare import estate
+from test_store_rules import seen
 
-from holdfast import Environment, Stack, layer, placements, regions
+from holdfast import Environment, Tier, layer, regions
 from holdfast.cfn.policies import canonical
+from holdfast.rules import ACTIONABLE, judge
 from stacks import acs, lifecycle, meeting, miyabi
 
 ELSEWHERE = {"cn-north-1": "aws-cn", "us-gov-west-1": "aws-us-gov", "eu-west-1": "aws"}
@@ -37,29 +40,24 @@ def test_services_are_named_by_both_ends_where_domain_names_differ() -> None:
     assert regions.via("cn-north-1", "s3") == ["s3.cn-north-1.amazonaws.com", "s3.cn-north-1.amazonaws.com.cn"]
 
 
-@pytest.fixture
-def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a region that the library does not know has to be told: its prefix list, and RDS's authorities."""
-    for env in Environment:
-        monkeypatch.setattr(env, "s3_prefix_lists", dict.fromkeys(ELSEWHERE, "pl-1"))
-    monkeypatch.setattr(layer, "built", lambda *_: ROOT / layer.FOLDER)
-
-
-@pytest.mark.usefixtures("known")
 @pytest.mark.parametrize(("region", "partition"), ELSEWHERE.items())
-def test_every_arn_is_of_the_partition_and_every_rule_knows_it(region: str, partition: str, tmp_path: Path) -> None:
-    from holdfast.cdk import estate
+def test_every_arn_is_of_the_partition_and_every_rule_knows_it(
+    region: str, partition: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from holdfast.cdk import app
 
-    stacks: tuple[Stack, ...] = (acs.STACK, miyabi.STACK, lifecycle.STACK, meeting.STACK)
-    stacks = tuple(replace(stack, region=region) for stack in stacks)
-    estate(stacks, CONTEXT | {"env": "prod"}, str(tmp_path)).synth()
-    written: set[str] = set()
-    for placed in placements(stacks, [Environment.PROD]):
-        text = (tmp_path / f"{placed.id}.template.json").read_text()
-        template: Json = json.loads(text)
-        assert [(f.rule.id, f.table, f.detail) for f in judged(placed, template)] == []
-        written |= set(re.findall(r"arn:(aws[a-z-]*):", text))
-        assert "pl-1" in text or placed.stack not in stacks[2:]
+    # What a region that the library does not know has to be told: S3's prefix list, and RDS's authorities.
+    env = Environment("prod", Tier.PROD, region, s3_prefix_lists={region: "pl-1"})
+    monkeypatch.setattr(layer, "built", lambda *_: ROOT / layer.FOLDER)
+    processor = replace(miyabi.STACK, region=None, words={})
+    there = estate(acs.STACK, processor, lifecycle.STACK, meeting.STACK, environments=(env,))
+    app(there, CONTEXT | {"env": "prod"}, str(tmp_path)).synth()
+    texts = {p: (tmp_path / f"{p.id}.template.json").read_text() for p in there.placements()}
+    stacks = [seen(placed, json.loads(text)) for placed, text in texts.items()]
+    told = [f for f in judge(there, stacks, [env], today=date(2026, 11, 16)) if f.outcome in ACTIONABLE]
+    assert [(f.rule.id, f.table, f.detail) for f in told] == []
+    assert {placed.id for placed, text in texts.items() if "pl-1" in text} == {p.id for p in texts if p.stores}
+    written = set(re.findall(r"arn:(aws[a-z-]*):", "".join(texts.values())))
     assert written == {partition}
 
 

@@ -8,18 +8,18 @@ from datetime import date
 from typing import Any
 
 from conftest import Json
+from declare import estate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Environment, placements
 from holdfast.report import render
 from holdfast.rules import judge
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.foreign import judge_foreign
 from holdfast.template import StackSeen
-from stacks import CATALOG
+from stacks import ESTATE, environments
 
-(MIYABI,) = [p for p in placements(CATALOG) if p.id == "MiyabiLambda-production"]
+(MIYABI,) = [p for p in ESTATE.placements() if p.id == "MiyabiLambda-production"]
 WEIRD: st.SearchStrategy[Any] = st.sampled_from(
     [
         None,
@@ -77,7 +77,7 @@ def replaced(template: Json, path: tuple[Any, ...], value: Any) -> Json:
 
 def judged(template: Json) -> tuple[StackSeen, list[Finding]]:
     seen = StackSeen(id=MIYABI.id, where="x.template.json", template=template, region=MIYABI.region, protected=True)
-    return seen, judge([MIYABI.stack], [seen], [Environment.PROD], today=date(2026, 11, 16))
+    return seen, judge(estate(MIYABI.stack), [seen], [environments.PROD], today=date(2026, 11, 16))
 
 
 # The templates stay out of hypothesis' arguments: it would print them.

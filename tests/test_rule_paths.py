@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from conftest import Json
 
-from holdfast import Environment, Placed, placements
+from holdfast import Placed
 from holdfast.cfn.generate import schemas, tree
 from holdfast.rules import ACTIONABLE, RULES, verdicts
 from holdfast.rules.base import OF_RESOURCE, Rule
 from holdfast.template import StackSeen
-from stacks import CATALOG
+from stacks import ESTATE, environments
 
 JUDGING = [r for r in RULES if r.id[2] not in "467"]  # not those of declarations, accounts and contracts
-PLACES = placements(CATALOG, [Environment.PROD])
+PLACES = ESTATE.placements([environments.PROD])
 OF_STACK = {
     "name": {"name": "Other"},
     "environment": {"region": "eu-west-1"},

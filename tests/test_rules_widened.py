@@ -11,16 +11,17 @@ from typing import Any
 
 import pytest
 from conftest import Json
+from declare import estate
 
-from holdfast import DeclarationError, Placed, Stack, placements
+from holdfast import DeclarationError, Placed, Stack
 from holdfast.cfn.generate import schemas
 from holdfast.rules import ACTIONABLE, judge
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.stores import OF_STORES, OF_TABLES
 from holdfast.template import StackSeen
-from stacks import CATALOG
+from stacks import ESTATE
 
-PLACES = {p.id: p for p in placements(CATALOG)}
+PLACES = {p.id: p for p in ESTATE.placements()}
 TABLES, STORES = "MiyabiLambda-production", "MeetingSystem-prod"
 ROOT = "arn:aws:iam::111122223333:root"
 OWN = {"Ref": "AWS::AccountId"}
@@ -31,7 +32,7 @@ def judged(placed: Placed, template: Json) -> list[Finding]:
     stack = StackSeen(
         id=placed.id, where=placed.id, template=template, name=placed.name, region=placed.region, protected=True
     )
-    return judge([placed.stack], [stack], [placed.env], today=date(2026, 11, 16))
+    return judge(estate(placed.stack), [stack], [placed.env], today=date(2026, 11, 16))
 
 
 def heard(placed: Placed, template: Json) -> set[str]:

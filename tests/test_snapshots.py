@@ -9,10 +9,10 @@ import pytest
 from conftest import ROOT, Json
 from syrupy.assertion import SnapshotAssertion
 
-from holdfast import Placed, placements
-from stacks import CATALOG
+from holdfast import Placed
+from stacks import ESTATE
 
-PLACES = placements(CATALOG)
+PLACES = ESTATE.placements()
 
 
 @pytest.mark.parametrize("stack", [p.id for p in PLACES])

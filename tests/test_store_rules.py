@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from conftest import CONTEXT, Json
-from declare import on_aurora
+from declare import estate, on_aurora
 from mutants import differing
 from store_mutants import BESIDE, MUTATIONS, mutants, stack_mutants
 
-from holdfast import Guard, Placed, Tier, placements
+from holdfast import Guard, Placed, Tier
 from holdfast.keys import keeps_key
 from holdfast.rules import ACTIONABLE, BY_ID, judge
 from holdfast.rules.base import Finding, Outcome
@@ -22,9 +22,9 @@ from holdfast.rules.former import CONTRACT
 from holdfast.rules.store_subject import find
 from holdfast.stores import Broker, Database, Store
 from holdfast.template import StackSeen
-from stacks import CATALOG
+from stacks import ESTATE
 
-PLACES = [p for p in placements(CATALOG) if p.stores]
+PLACES = [p for p in ESTATE.placements() if p.stores]
 
 
 def _other(placed: Placed) -> Placed:
@@ -51,7 +51,7 @@ def seen(placed: Placed, template: Json) -> StackSeen:
 
 
 def judged(placed: Placed, template: Json) -> list[Finding]:
-    findings = judge([placed.stack], [seen(placed, template)], [placed.env], today=date(2026, 11, 16))
+    findings = judge(estate(placed.stack), [seen(placed, template)], [placed.env], today=date(2026, 11, 16))
     return [f for f in findings if f.outcome in ACTIONABLE]
 
 
@@ -64,10 +64,10 @@ def stores(placed: Placed, template: Json) -> Iterator[tuple[Store, str]]:
 @pytest.fixture(scope="module")
 def others(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
     """The stacks as OTHERS declares them."""
-    from holdfast.cdk import estate
+    from holdfast.cdk import app
 
     folder = tmp_path_factory.mktemp("others")
-    estate(tuple({p.stack.id: p.stack for p in OTHERS}.values()), CONTEXT | {"env": "all"}, str(folder)).synth()
+    app(estate(*{p.stack.id: p.stack for p in OTHERS}.values()), CONTEXT | {"env": "all"}, str(folder)).synth()
     return {
         p.name.removesuffix(".template.json"): json.loads(p.read_text()) for p in Path(folder).glob("*.template.json")
     }

@@ -14,14 +14,15 @@ from typing import Any
 
 import pytest
 from conftest import Json
+from declare import estate
 from emulator import fresh_account
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_records import ARN, ITEMS, NOW, PERSONAL, TEXT, TRACES, batch, image, item, record
 
-from holdfast import Environment, placements
+from holdfast import Environment
 from holdfast.local.client import archive
-from stacks import miyabi
+from stacks import ESTATE, miyabi
 from stacks.functions.stream_processor import handler as module
 from stacks.functions.stream_processor.handler import Send, handler, process
 
@@ -309,9 +310,9 @@ def test_whenever_the_queue_fails_nothing_is_lost_or_counted_twice(rng: Random) 
         assert [json.loads(message) for message in sent] == messages
 
 
-@pytest.mark.parametrize("env", Environment)
+@pytest.mark.parametrize("env", ESTATE.environments)
 def test_what_is_deployed_around_it(env: Environment, templates: dict[str, Json]) -> None:
-    (placed,) = placements([miyabi.STACK], [env])
+    (placed,) = estate(miyabi.STACK).placements([env])
     resources = templates[placed.id]["Resources"]
 
     def only(kind: str) -> Json:
@@ -319,11 +320,11 @@ def test_what_is_deployed_around_it(env: Environment, templates: dict[str, Json]
         return dict(found)
 
     function, mapping = only("AWS::Lambda::Function"), only("AWS::Lambda::EventSourceMapping")
-    assert function["FunctionName"] == f"miyabi-dynamodb-stream-processor-{placed.word}"
+    assert function["FunctionName"] == f"miyabi-dynamodb-stream-processor-{placed.environment_name}"
     assert function["Runtime"] == "python3.14"
     variables = function["Environment"]["Variables"]
     assert json.loads(variables["ENTITIES"]).keys() == {e.type for e in miyabi.ENTITIES}
-    assert variables["ENVIRONMENT"] == placed.word
+    assert variables["ENVIRONMENT"] == placed.environment_name
     (queue,) = [i for i, r in resources.items() if r["Type"] == "AWS::SQS::Queue"]
     assert variables["FAILURES"] == {"Ref": queue}
     address = f"https://sqs.ap-northeast-1.amazonaws.com/123456789012/{resources[queue]['Properties']['QueueName']}"

@@ -7,14 +7,16 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from conftest import Json
+from declare import PROD, TEST
 from meeting_synth import STACKS, only, resources, synthesized, template
 
-from holdfast import DeclarationError, Environment
+from holdfast import DeclarationError
 from stacks import meeting_conventions as names
 
 TASKS, DEAD = "meeting.tasks", "meeting.tasks.dlq"
@@ -61,9 +63,8 @@ def test_topics_outlive_their_stack_in_prod_only(env: str, kept: str) -> None:
     ]
 
 
-def test_an_environment_may_have_another_prefix_in_topics_and_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Environment.PROD, "topic_prefix", "blue")
-    files = synthesized()
+def test_an_environment_may_have_another_prefix_in_topics_and_alarms() -> None:
+    files = synthesized(environments=(replace(PROD, topic_prefix="blue"), TEST))
     assert declared(files[f"{STACKS['test']}.template.json"]) == TOPICS
     found = files[f"{STACKS['prod']}.template.json"]
     assert declared(found) == {name.replace("meeting.", "blue."): figures for name, figures in TOPICS.items()}
@@ -77,10 +78,9 @@ def test_an_environment_may_have_another_prefix_in_topics_and_alarms(monkeypatch
     assert watched == {"blue.tasks", "blue.tasks.dlq", "blue.system_events"}
 
 
-def test_a_prefix_that_kafka_would_refuse_ends_the_synth_with_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Environment.TEST, "topic_prefix", "a b")
+def test_a_prefix_that_kafka_would_refuse_ends_the_synth_with_one_line() -> None:
     with pytest.raises(DeclarationError, match=r"^topic 'a b\.tasks': a prefix .* give another one$"):
-        synthesized()
+        synthesized(environments=(PROD, replace(TEST, topic_prefix="a b")))
 
 
 # --- the contract, on librdkafka's mock cluster: three brokers in this process ---

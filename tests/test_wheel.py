@@ -17,44 +17,49 @@ from holdfast.cdk import functions
 from holdfast.contract.assets import digest
 
 APP = """
-import json, sys
+import json
+import sys
 from datetime import timedelta
-from pathlib import Path
 
-from holdfast import Data, DeclarationError, Durable, Processor, Stack, Stream, Table, View, catalog, key
-from holdfast.cdk import estate
+from holdfast import (
+    Data, DeclarationError, Durable, Environment, Estate, Processor, Stack, Stream, Table, Tier, View, key
+)
+from holdfast import cdk
 from holdfast.stores import Backups, Database
 
-ESTATE = catalog(
-    Stack(
-        id="Shop-{env}",
-        system="shop",
-        owner="orders-team",
-        tables=(
-            Table(
-                name="orders-{env}",
-                purpose="Orders.",
-                key=key("id"),
-                lifetime=Durable(),
-                data=Data.PERSONAL,
-                stream=Stream(view=View.NEW_AND_OLD_IMAGES, consumer="mailer-{env}"),
-            ),
+SHOP = Stack(
+    id="Shop-{env}",
+    system="shop",
+    owner="orders-team",
+    tables=(
+        Table(
+            name="orders-{env}",
+            purpose="Orders.",
+            key=key("id"),
+            lifetime=Durable(),
+            data=Data.PERSONAL,
+            stream=Stream(view=View.NEW_AND_OLD_IMAGES, consumer="mailer-{env}"),
         ),
-        processors=(Processor(name="mailer-{env}", table="orders-{env}", code="mailer"),),
-        stores=(
-            Database(
-                name="shop-{env}",
-                purpose="Customers.",
-                schema="shop",
-                data=Data.PERSONAL,
-                backups=Backups(schedules={"daily": "cron(0 2 * * ? *)"}, keep=timedelta(days=90)),
-            ),
+    ),
+    processors=(Processor(name="mailer-{env}", table="orders-{env}", code="mailer"),),
+    stores=(
+        Database(
+            name="shop-{env}",
+            purpose="Customers.",
+            schema="shop",
+            data=Data.PERSONAL,
+            backups=Backups(schedules={"daily": "cron(0 2 * * ? *)"}, keep=timedelta(days=90)),
         ),
-    )
+    ),
+)
+ESTATE = Estate(
+    name="shop",
+    environments=(Environment("live", Tier.PROD, "eu-west-1"), Environment("dev", Tier.TEST, "ap-south-1")),
+    stacks=(SHOP,),
 )
 if __name__ == "__main__":
     try:
-        estate(ESTATE, json.loads(sys.argv[1]) | {"env": "all"}, "cdk.out").synth()
+        cdk.app(ESTATE, json.loads(sys.argv[1]) | {"env": "all"}, "cdk.out").synth()
     except DeclarationError as error:
         sys.exit(f"app: {error}")
 """

@@ -1,17 +1,17 @@
 """Declare data stores once; deploy, test and audit them from the same declaration."""
 
 from holdfast.access import Entity, Item, Match, Pattern, Relation
-from holdfast.catalog import Placed, catalog, placements
+from holdfast.declaration import DeclarationError
+from holdfast.environment import Aspect, Environment, Place, Tier
+from holdfast.estate import Estate
 from holdfast.model import (
     NONE,
     Access,
     Assumed,
     Attribute,
     Data,
-    DeclarationError,
     Durable,
     Encryption,
-    Environment,
     Fact,
     Governance,
     Guard,
@@ -25,7 +25,6 @@ from holdfast.model import (
     State,
     Stream,
     Table,
-    Tier,
     Transient,
     Usage,
     View,
@@ -34,19 +33,24 @@ from holdfast.model import (
     key,
     number,
 )
-from holdfast.policy import required
+from holdfast.placement import Placed
+from holdfast.policy import TAGS, Demand, Policy, TagSource, Thresholds, required
 
 __all__ = [
     "NONE",
+    "TAGS",
     "Access",
+    "Aspect",
     "Assumed",
     "Attribute",
     "Data",
     "DeclarationError",
+    "Demand",
     "Durable",
     "Encryption",
     "Entity",
     "Environment",
+    "Estate",
     "Fact",
     "Governance",
     "Guard",
@@ -56,7 +60,9 @@ __all__ = [
     "Kind",
     "Match",
     "Pattern",
+    "Place",
     "Placed",
+    "Policy",
     "Processor",
     "Projection",
     "Relation",
@@ -65,15 +71,15 @@ __all__ = [
     "State",
     "Stream",
     "Table",
+    "TagSource",
+    "Thresholds",
     "Tier",
     "Transient",
     "Usage",
     "View",
     "Waiver",
-    "catalog",
     "gsi",
     "key",
     "number",
-    "placements",
     "required",
 ]

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from holdfast.account import TableSeen
-from holdfast.catalog import Placed
 from holdfast.intrinsics import Unknown
 from holdfast.model import Index, Table
 from holdfast.observed import GLOBAL_TABLE, Observed
+from holdfast.placement import Placed
 from holdfast.rules.live import IMPORT
 from holdfast.template import StackSeen, observe
 

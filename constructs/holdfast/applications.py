@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.catalog import Placed
 from holdfast.keys import ACCOUNT
+from holdfast.placement import Placed
 from holdfast.regions import partition, via
 from holdfast.stores import Broker, Bucket, Cache, Database, Registry
 
@@ -29,7 +29,7 @@ class Use:
 
 
 def policy_name(placed: Placed) -> str:
-    return f"{placed.stack.system}-applications-{placed.word}"
+    return f"{placed.stack.system}-applications-{placed.environment_name}"
 
 
 def database_user(placed: Placed, store: Database, resource_id: Any) -> Any:

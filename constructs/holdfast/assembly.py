@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import bounded
-from holdfast.catalog import placements
+from holdfast.environment import Environment
 from holdfast.errors import InputError
-from holdfast.model import Environment, Stack
+from holdfast.estate import Estate
 from holdfast.template import StackSeen
 
 Json = dict[str, Any]
@@ -50,6 +50,11 @@ class Synthesized:
         return None if region in ("", "unknown-region") else region
 
     @property
+    def account(self) -> str | None:
+        account = str(self.artifact.get("environment", "")).removeprefix("aws://").partition("/")[0]
+        return None if account in ("", "unknown-account") else account
+
+    @property
     def where(self) -> str:
         return self.path.relative_to(self.outdir).as_posix()
 
@@ -67,6 +72,7 @@ class Synthesized:
             template=self.template,
             name=self.name,
             region=self.region,
+            account=self.account,
             protected=self.properties.get("terminationProtection") is True,
         )
 
@@ -142,10 +148,10 @@ def inside(outdir: Path, folder: Path, name: Any) -> Path:
     raise InputError(f"{manifest} names {name!r}, which is outside of the folder: run `cdk synth` again")
 
 
-def environments_in(seen: Iterable[StackSeen], stacks: Iterable[Stack]) -> tuple[Environment, ...]:
+def environments_in(seen: Iterable[StackSeen], estate: Estate) -> tuple[Environment, ...]:
     """The environments that were synthesized: those of which at least one declared stack is there."""
     ids = {s.id for s in seen}
-    return tuple(dict.fromkeys(p.env for p in placements(stacks) if p.id in ids))
+    return tuple(dict.fromkeys(p.env for p in estate.placements() if p.id in ids))
 
 
 def load(path: Path) -> dict[str, Any]:

@@ -11,16 +11,19 @@ from holdfast import advice, audit_stores
 from holdfast.account import Account, Mention, StackLive, StoreSeen, TableSeen, stack_of
 from holdfast.ages import UNREAD, Ages
 from holdfast.audit_stores import NEVER_DEPLOYED, NOT_APPLIED
-from holdfast.catalog import Placed, placements
 from holdfast.contract.deployed import Running
 from holdfast.contract.history import History
 from holdfast.days import day, days
+from holdfast.declaration import DeclarationError
 from holdfast.declarations import Declaration
+from holdfast.environment import Environment
+from holdfast.estate import Estate
 from holdfast.intrinsics import Unknown
-from holdfast.model import DeclarationError, Environment, Governance, Guard, Stack, Table
+from holdfast.model import Governance, Guard, Stack, Table
 from holdfast.observed import ObservedKey, Source
-from holdfast.policy import REQUIRED_TAGS
-from holdfast.rules import TABLE_RULES, alarms, engine, estate, excused, finding, live, verdicts
+from holdfast.placement import Placed
+from holdfast.rules import TABLE_RULES, alarms, engine, excused, finding, live, verdicts
+from holdfast.rules import estate as estate_rules
 from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Verdict, fail, unknown
 from holdfast.rules.subjects import TableSubject
 from holdfast.template import StackSeen, observe
@@ -111,7 +114,7 @@ class _Seen:
 
 
 def audit(
-    stacks: Iterable[Stack],
+    estate: Estate,
     accounts: Sequence[Account],
     environments: Iterable[Environment],
     *,
@@ -121,10 +124,10 @@ def audit(
     history: History | Unknown = UNREAD,
 ) -> Audit:
     """Every verdict about ``environments`` in ``accounts``; ``mentions`` are lines of code that name tables."""
-    stacks, declared, ages = tuple(stacks), declared or {}, Ages(now=now, history=history)
+    declared, ages = declared or {}, Ages(now=now, history=history)
     accounts = [_settled(a) for a in accounts]
-    regions = {a.region for a in accounts}
-    every = [p for p in placements(stacks) if p.region in regions]
+    read = {(a.id, a.region) for a in accounts}
+    every = [p for p in estate.placements() if _was_read(p, read)]
     wanted = tuple(environments)
     asked = [p for p in every if p.env in wanted]
     places: list[Placed] = []
@@ -132,12 +135,12 @@ def audit(
     findings: list[Finding] = []
     for home, there in _homes(asked, accounts):
         corrected = [_corrected(p, home) for p in there]
-        found, declared_here = _home(corrected, home, accounts, stacks, ages)
+        found, declared_here = _home(corrected, home, accounts, estate, ages)
         places, findings, seen = [*places, *corrected], [*findings, *found], [*seen, *declared_here]
     findings += audit_stores.strangers(every, accounts)
-    findings += _unlooked(stacks, wanted, regions)
+    findings += _unlooked(estate, wanted, read)
     findings += _strangers(every, accounts)
-    findings += _mentions(every, accounts, mentions, stacks)
+    findings += _mentions(every, accounts, mentions, estate)
     findings += _twins(every, accounts) if len({p.env for p in places}) > 1 else []
     findings += _unreadable(accounts)
     at = {p.fill(t.name): declared[t.name].where for p in places for t in (*p.tables, *p.stores) if t.name in declared}
@@ -163,11 +166,18 @@ def _running(places: Sequence[Placed], accounts: Sequence[Account], ages: Ages) 
 
 def _homes(places: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[tuple[list[Account], list[Placed]]]:
     """Each account with what it has of the declared; what none has is looked for in all of them at once."""
-    nowhere = [p for p in places if not any(_has(a, p) for a in accounts)]
+    nowhere = [p for p in places if p.account is None and not any(_has(a, p) for a in accounts)]
     ids = list(dict.fromkeys(a.id for a in accounts))
     for id_ in ids:
         home = [a for a in accounts if a.id == id_]
-        yield home, [p for p in places if any(_has(a, p) for a in home) or (len(ids) == 1 and p in nowhere)]
+        yield (
+            home,
+            [
+                p
+                for p in places
+                if p.account == id_ or any(_has(a, p) for a in home) or (len(ids) == 1 and p in nowhere)
+            ],
+        )
     if len(ids) > 1 and nowhere:
         yield [a if isinstance(a.stacks, Unknown) else replace(a, stacks={}) for a in accounts], nowhere
 
@@ -180,8 +190,8 @@ def nothing_declared(places: Sequence[Placed], accounts: Sequence[Account]) -> l
 
 
 def _has(account: Account, placed: Placed) -> bool:
-    """Whether an account has a stack, or anything that is declared in it."""
-    if account.region != placed.region:
+    """Whether an account has a stack, or anything that is declared in it; no other account than a declared one."""
+    if account.region != placed.region or placed.account not in (None, account.id):
         return False
     stores = account.stores.found if account.stores else {}
     return (
@@ -200,7 +210,7 @@ def _home(
     places: Sequence[Placed],
     accounts: Sequence[Account],
     everywhere: Sequence[Account],
-    stacks: Sequence[Stack],
+    estate: Estate,
     ages: Ages,
 ) -> tuple[list[Finding], list[_Seen]]:
     """What one account shows of the stacks that it has."""
@@ -217,7 +227,7 @@ def _home(
         p.name for p in places if stack_of(p.region, p.name, accounts) is None and any(_has(a, p) for a in others)
     }
     owners = {(a.region, str(o.name)): t.name or t.id for a, t in _templates(accounts) for o in observe(t)}
-    ways = {p.id: _way(p, stacks, accounts, owners, judged) for p in places}
+    ways = {p.id: _way(p, estate, accounts, owners, judged) for p in places}
     seen = [
         _see(p, t, accounts, judged.get((p.env.label, p.fill(t.name)), {}), ways[p.id])
         for p in places
@@ -226,7 +236,7 @@ def _home(
     ]
     by_name = {(s.placed.env, s.name): s for s in seen}
     findings = [f for s in seen for f in _table(s, by_name, ages)]
-    findings += [f for p in places for f in _assumptions(p, stacks, accounts)]
+    findings += [f for p in places for f in _assumptions(p, estate, accounts)]
     where: dict[tuple[str, str | None], Placed] = {(p.name, p.env.label): p for p in places}
     rest = [
         _dated(_kept_elsewhere(f, ways), accounts, where, ages)
@@ -242,13 +252,13 @@ def _home(
 
 def _way(
     placed: Placed,
-    stacks: Sequence[Stack],
+    estate: Estate,
     accounts: Sequence[Account],
     owners: Mapping[tuple[str, str], str],
     judged: Mapping[tuple[str | None, str | None], Mapping[str, Verdict]],
 ) -> advice.Way:
     """What a deploy of a stack would meet: it is made from the code, whatever was only assumed there."""
-    code = Placed(_original(placed, stacks), placed.env)
+    code = replace(placed, stack=_original(placed, estate))
     stack = stack_of(placed.region, placed.name, accounts)
     here = [a for a in accounts if a.region == placed.region]
     names = [placed.fill(t.name) for t in placed.tables]
@@ -271,11 +281,15 @@ def _way(
 # Where nobody looked
 
 
-def _unlooked(stacks: Sequence[Stack], wanted: Sequence[Environment], regions: set[str]) -> Iterator[Finding]:
-    """Declared stacks whose region was not read."""
-    for placed in placements(stacks, wanted):
-        if placed.region not in regions:
-            verdict = unknown(f"{placed.region} was not read, and {placed.name} is declared there")
+def _was_read(placed: Placed, read: Collection[tuple[str, str]]) -> bool:
+    return any(placed.region == region and placed.account in (None, account) for account, region in read)
+
+
+def _unlooked(estate: Estate, wanted: Sequence[Environment], read: Collection[tuple[str, str]]) -> Iterator[Finding]:
+    """Declared stacks whose region or account was not read."""
+    for placed in estate.placements(wanted):
+        if not _was_read(placed, read):
+            verdict = unknown(f"{placed.place} was not read, and {placed.name} is declared there")
             yield finding(live.UNREAD, verdict, placed, None, f"{placed.region}/{placed.name}", Source.LIVE)
 
 
@@ -288,7 +302,7 @@ def _of_table(found: Finding, tables: Collection[str], stores: Collection[str]) 
     return (
         found.table is not None
         and found.table not in stores
-        and (found.where in tables or found.rule.id == estate.ABSENT.id)
+        and (found.where in tables or found.rule.id == estate_rules.ABSENT.id)
     )
 
 
@@ -300,7 +314,7 @@ def _corrected(placed: Placed, accounts: Sequence[Account]) -> Placed:
         seen = isinstance(found, TableSeen) and table in placed.tables
         tables.append(live.corrected(placed, table, found.observed) if seen else table)  # type: ignore[union-attr]
     try:
-        return Placed(replace(placed.stack, tables=tuple(tables)), placed.env)
+        return replace(placed, stack=replace(placed.stack, tables=tuple(tables)))
     except DeclarationError:
         return placed  # an access pattern wants what was assumed: then every rule may say so
 
@@ -374,7 +388,7 @@ def _dated(
 
 def _kept_elsewhere(found: Finding, ways: Mapping[str, advice.Way]) -> Finding:
     """A table that another stack has, and its own has not: nobody can keep it there and drop it from the other."""
-    if found.rule is not estate.TWICE:
+    if found.rule is not estate_rules.TWICE:
         return found
     against = (w.against(found.table) for w in ways.values() if found.table and found.table in w.taken)
     return _advised(found, _first(next(against, found.fix)))
@@ -533,7 +547,7 @@ def _call(s: _Seen, rule: Rule, fix: str) -> str:
 def _untagged(s: _Seen) -> bool:
     """Whether tags are missing; one that says something else is not overwritten."""
     seen = s.live.observed.tags if isinstance(s.live, TableSeen) else {}
-    return not isinstance(seen, Unknown) and any(t not in seen for t in REQUIRED_TAGS)
+    return not isinstance(seen, Unknown) and any(t not in seen for t in s.placed.policy.tags)
 
 
 def _restore(s: _Seen) -> str:
@@ -690,8 +704,8 @@ def _finding(s: _Seen, rule: Rule, verdict: Verdict, source: Source = Source.LIV
 # The estate
 
 
-def _assumptions(placed: Placed, stacks: Sequence[Stack], accounts: Sequence[Account]) -> Iterator[Finding]:
-    before = Placed(_original(placed, stacks), placed.env)
+def _assumptions(placed: Placed, estate: Estate, accounts: Sequence[Account]) -> Iterator[Finding]:
+    before = replace(placed, stack=_original(placed, estate))
     for table in before.tables:
         _, found = _find(accounts, placed.region, placed.fill(table.name))
         if isinstance(found, TableSeen):
@@ -700,9 +714,9 @@ def _assumptions(placed: Placed, stacks: Sequence[Stack], accounts: Sequence[Acc
                 yield finding(live.ASSUMED, verdict, before, table, where, Source.LIVE)
 
 
-def _original(placed: Placed, stacks: Sequence[Stack]) -> Stack:
+def _original(placed: Placed, estate: Estate) -> Stack:
     """A stack as the code declares it, before live tables corrected what was assumed."""
-    return next(s for s in stacks if s.id == placed.stack.id and s.system == placed.stack.system)
+    return next(s for s in estate.stacks if s.id == placed.stack.id and s.system == placed.stack.system)
 
 
 def _strangers(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Finding]:
@@ -763,8 +777,14 @@ def _twins(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Fin
             for table in (t for t in first.tables if t in other.tables):
                 one, two = (_find(accounts, p.region, p.fill(table.name))[1] for p in (first, other))
                 if isinstance(one, TableSeen) and isinstance(two, TableSeen):
-                    verdict = live.twins(one.observed, two.observed, (first.env.label, other.env.label))
+                    labels = _label(first, other), _label(other, first)
+                    allowed = {*first.env.differs, *other.env.differs}
+                    verdict = live.twins(one.observed, two.observed, labels, allowed)
                     yield finding(live.TWINS, verdict, first, table, one.arn, Source.LIVE)
+
+
+def _label(placed: Placed, beside: Placed) -> str:
+    return placed.env.label if placed.env != beside.env else f"{placed.env.label} ({placed.place})"
 
 
 def _unreadable(accounts: Sequence[Account]) -> Iterator[Finding]:
@@ -799,22 +819,22 @@ class _Names:
 
 
 def _mentions(
-    every: Sequence[Placed], accounts: Sequence[Account], code: Sequence[Mention], stacks: Sequence[Stack]
+    every: Sequence[Placed], accounts: Sequence[Account], code: Sequence[Mention], estate: Estate
 ) -> Iterator[Finding]:
     names = _Names(
         live=frozenset(n for a in accounts if not isinstance(a.tables, Unknown) for n in a.tables),
         unread=next((a.region for a in accounts if isinstance(a.tables, Unknown)), None),
         read={(a.id, a.region): a.tables if isinstance(a.tables, Unknown) else frozenset(a.tables) for a in accounts},
-        placed={(p.region, p.fill(t.name)): p for p in placements(stacks) for t in p.tables},
+        placed={(p.region, p.fill(t.name)): p for p in estate.placements() for t in p.tables},
         declared={p.fill(t.name): (p, t) for p in reversed(every) for t in p.tables},
         elsewhere={
             Placed(p.stack, env).fill(
                 t.name
             ): f"{p.fill(t.name)} would be called so in {env.label}, which has not got it"
             for p in every
-            for env in Environment
+            for env in estate.environments
             for t in p.stack.tables
-            if env is not p.env
+            if env != p.env
         },
     )
     for account in accounts:
@@ -854,7 +874,7 @@ def _elsewhere(
     owner, region = mention.place
     said = f"{mention.where} names {mention.table} of account {owner} in {region}"
     placed = names.placed.get((region, mention.table))
-    if env and placed and placed.env is not env and owner in {a for a, _ in names.read}:
+    if env and placed and placed.env != env and owner in {a for a, _ in names.read}:
         return live.ASTRAY, fail(f"{said}, which belongs to {placed.env.label}, but runs in {env.label}")
     match names.read.get(mention.place):
         case None:
@@ -873,7 +893,7 @@ def _judge_mention(mention: Mention, env: Environment | None, names: _Names) -> 
     if mention.table in names.declared:
         placed, table = names.declared[mention.table]
         state = table.state
-        if env and placed.env is not env:
+        if env and placed.env != env:
             return live.ASTRAY, fail(f"{said}, which belongs to {placed.env.label}, but runs in {env.label}")
         if exists and (state.usage in live.RETIRED or state.governance is not Governance.STACK):
             instead = f"; {placed.fill(state.replaced_by)} replaces it" if state.replaced_by else ""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from holdfast.account import Account, Aspect, StackLive, StoreSeen, stack_of
 from holdfast.ages import Ages
-from holdfast.catalog import Placed
 from holdfast.gap import Gap
 from holdfast.intrinsics import Unknown
 from holdfast.observed import ObservedKey, Source
+from holdfast.placement import Placed
 from holdfast.rules import BY_ID, STORE_RULES, engine, estate, finding, live, stores
 from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Verdict, fail, unknown
 from holdfast.rules.store_subject import CLUSTER, DOCUMENTS, INSTANCE, StoreSubject

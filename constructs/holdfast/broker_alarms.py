@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.catalog import Placed
 from holdfast.monitoring import Alarm, Metric
+from holdfast.placement import Placed
 from holdfast.stores import Broker
 
 KAFKA = "AWS/Kafka"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast import stamp
 from holdfast.assembly import Synthesized, environments_in, stacks
-from holdfast.catalog import environments_named, placements
 from holdfast.contract import check, files, make
 from holdfast.errors import InputError
 from holdfast.garbage import uncollected
@@ -21,8 +20,8 @@ from holdfast.rules.base import Finding
 from holdfast.text import counted
 
 if TYPE_CHECKING:
-    from holdfast.finder import Estate
-    from holdfast.model import Environment
+    from holdfast.environment import Environment
+    from holdfast.estate import Estate
 
 Json = dict[str, Any]
 NO_ESTATE = "no estate is named here: what was synthesized is compared with the contracts, and no policy rule is run"
@@ -31,7 +30,7 @@ NO_CONTRACTS = (
 )
 NEITHER = (
     "there is neither a contract nor an estate here: `holdfast accept` writes what was synthesized as the contract, "
-    'and estate = "stacks:CATALOG" below [tool.holdfast] in pyproject.toml names an estate'
+    'and estate = "stacks:ESTATE" below [tool.holdfast] in pyproject.toml names an estate'
 )
 
 
@@ -42,7 +41,7 @@ def run(outdir: Path, estate: Estate | None, env: str | None, today: date) -> tu
 
 
 def _run(outdir: Path, estate: Estate | None, env: str | None, today: date) -> tuple[list[Finding], str]:
-    asked = environments_named(env) if estate and env else ()
+    asked = estate.named(env) if estate and env else ()
     folder = contracts_folder()
     if estate is None and folder is None:
         raise InputError(NEITHER)
@@ -51,11 +50,11 @@ def _run(outdir: Path, estate: Estate | None, env: str | None, today: date) -> t
     if estate is None:
         return _by_contract(found, contracts, folder, env)
     prepare(outdir, estate)
-    there = environments_in((s.seen for s in found), estate.stacks)
+    there = environments_in((s.seen for s in found), estate)
     if not asked and not there and not contracts.keys() & {s.id for s in found}:
         raise InputError(_another(outdir, found))
     environments = asked or there
-    declared = {p.id: p.env.label for p in placements(estate.stacks)}
+    declared = {p.id: p.env.label for p in estate.placements()}
     labels = [e.label for e in environments]
     findings = judged(found, estate, [e for e in environments if e in there], today)
     only = frozenset(labels) if env and env != "all" else None
@@ -72,7 +71,7 @@ def _run(outdir: Path, estate: Estate | None, env: str | None, today: date) -> t
         findings = check.merged(findings, _differences(sides, found))
     else:
         print(NO_CONTRACTS, file=sys.stderr)
-    for table, waiver, left in expiring(estate.stacks, today):
+    for table, waiver, left in expiring(estate, today):
         ends = f"the waiver of {waiver.rule} on {table.name} ends in {left} days ({waiver.owner})"
         print(f"warning: {ends}", file=sys.stderr)
     return findings, ",".join(labels)
@@ -80,17 +79,17 @@ def _run(outdir: Path, estate: Estate | None, env: str | None, today: date) -> t
 
 def prepare(outdir: Path, estate: Estate) -> None:
     """Refuses waivers that cannot be, and an output of other declarations."""
-    check_waivers(estate.stacks)
-    stamp.check(outdir, estate.stacks)
+    check_waivers(estate)
+    stamp.check(outdir, estate)
 
 
 def judged(
     found: Sequence[Synthesized], estate: Estate, environments: Sequence[Environment], today: date
 ) -> list[Finding]:
     """What the rules say of what was synthesized of some environments."""
-    declared = {p.id: p.env for p in placements(estate.stacks)}
+    declared = {p.id: p.env for p in estate.placements()}
     seen = [s.seen for s in found if s.id not in declared or declared[s.id] in environments]
-    return judge(estate.stacks, seen, environments, today=today)
+    return judge(estate, seen, environments, today=today)
 
 
 def _by_contract(

@@ -11,16 +11,17 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from holdfast.model import DeclarationError
+from holdfast.declaration import DeclarationError
 
 if TYPE_CHECKING:
     from holdfast.account import Account, Mention
     from holdfast.audit import Audit
     from holdfast.contract.history import History
-    from holdfast.finder import Estate
+    from holdfast.environment import Environment
+    from holdfast.estate import Estate
+    from holdfast.finder import Project
     from holdfast.intrinsics import Unknown
     from holdfast.live.options import Options
-    from holdfast.model import Environment, Stack
     from holdfast.rules.base import Finding, Severity
 
 EPILOG = (
@@ -264,7 +265,7 @@ def _estate_option(*commands: argparse.ArgumentParser) -> None:
         command.add_argument(
             "--estate",
             metavar="MODULE:NAME",
-            help="the declared stacks, such as stacks:CATALOG "
+            help="the declared stacks, such as stacks:ESTATE "
             "(default: HOLDFAST_ESTATE, else [tool.holdfast] of the project file)",
         )
 
@@ -297,8 +298,8 @@ def _local_option(command: argparse.ArgumentParser) -> None:
 def _list(args: argparse.Namespace) -> int:
     from holdfast.register import show
 
-    stacks = _estate(args).stacks
-    print(show(stacks, env=args.env, system=args.system, assumed=args.assumed, as_json=args.format == "json"))
+    estate = _project(args).estate
+    print(show(estate, env=args.env, system=args.system, assumed=args.assumed, as_json=args.format == "json"))
     return 0
 
 
@@ -310,12 +311,13 @@ def _check(args: argparse.Namespace) -> int:
     from holdfast.finder import NoEstateError
 
     wanted = _wanted(args)
-    estate = None
+    project = None
     with suppress(NoEstateError):  # contracts need none
-        estate = _estate(args)
+        project = _project(args)
+    estate = project.estate if project else None
     found, environments = check_command.run(args.outdir, estate, args.env, day(args.at))
     findings = [f for f in found if f.rule.id in wanted]
-    return _report(args, findings, command="check", env=environments, estate=estate, outdir=args.outdir)
+    return _report(args, findings, command="check", env=environments, project=project, outdir=args.outdir)
 
 
 def _diff(args: argparse.Namespace) -> int:
@@ -344,22 +346,21 @@ def _diff(args: argparse.Namespace) -> int:
 
 def _declared(args: argparse.Namespace, folder: Path) -> dict[str, str]:
     """Where each store is declared, by its name; nothing where no estate is named."""
-    from holdfast.catalog import placements
     from holdfast.declarations import declarations
     from holdfast.errors import InputError
     from holdfast.finder import find
 
     try:
-        estate = find(args.estate)
+        project = find(args.estate)
     except InputError:
         if args.estate:
             raise
         return {}
-    known, above = declarations(estate.source), estate.source.parent.resolve()
+    known, above = declarations(project.source), project.source.parent.resolve()
     inside = above.relative_to(folder).as_posix() if above.is_relative_to(folder) else ""
     return {
         place.fill(store.name): str(Path(inside) / known[store.name].where)
-        for place in placements(estate.stacks)
+        for place in project.estate.placements()
         for store in (*place.tables, *place.stores)
         if store.name in known
     }
@@ -375,11 +376,11 @@ def _accept(args: argparse.Namespace) -> int:
     ask = input if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() else None
     answers = accept.Answers(because=args.because, by=args.by, until=args.until, ask=ask)
     folder = states.nearest() or Path.cwd()
-    estate = None
+    project = None
     with suppress(NoEstateError):  # contracts need none
-        estate = _estate(args)
+        project = _project(args)
     return accept.run(
-        args.outdir, folder, _say, answers=answers, today=day(args.at), against=args.against, estate=estate
+        args.outdir, folder, _say, answers=answers, today=day(args.at), against=args.against, project=project
     )
 
 
@@ -387,10 +388,10 @@ def _lint(args: argparse.Namespace) -> int:
     from holdfast.days import day
     from holdfast.rules.schema import lint
 
-    estate = _estate(args)
+    project = _project(args)
     wanted = _wanted(args)
-    findings = [f for f in lint(estate.stacks, today=day(args.at)) if f.rule.id in wanted]
-    return _report(args, findings, command="lint", env="all", estate=estate)
+    findings = [f for f in lint(project.estate, today=day(args.at)) if f.rule.id in wanted]
+    return _report(args, findings, command="lint", env="all", project=project)
 
 
 def _audit(args: argparse.Namespace) -> int:
@@ -399,11 +400,11 @@ def _audit(args: argparse.Namespace) -> int:
     from holdfast.report.text import against, audit_summary
     from holdfast.rules.base import Severity
 
-    estate, wanted, ignored = _estate(args), _wanted(args), _ignored(_ids(args.ignore))
+    project, wanted, ignored = _project(args), _wanted(args), _ignored(_ids(args.ignore))
     hint = "log in to the right one, or name it with --account if nothing is deployed there yet"
     found, accounts, environments = _look(
         args,
-        estate,
+        project,
         lambda names: tuple(mentions(args.code, names)),
         if_empty=None if args.account or args.local else hint,
         history=read(),
@@ -432,18 +433,17 @@ def _fix(args: argparse.Namespace) -> int:
     asked = _ids(args.only)  # it repairs tables: a former rule of other stores names none of them
     only = None if args.only is None else {i if i.startswith("HF5") else current(i) for i in asked}
     fix_command.check(args, only)
-    estate = _estate(args)
-    stacks = estate.stacks
+    project = _project(args)
     elsewhere = "log in to the right one; before its first deploy there is nothing to fix"
     hint = "deploy there first, with `holdfast local up`" if args.local else elsewhere
-    found, accounts, environments = _look(args, estate, lambda _: (), if_empty=hint, history=UNREAD)
-    planned = plan(found.findings, stacks, accounts, environments, only=only)
-    return fix_command.run(args, only, found, planned, _options(args, environments, stacks), _say)
+    found, accounts, environments = _look(args, project, lambda _: (), if_empty=hint, history=UNREAD)
+    planned = plan(found.findings, project.estate, accounts, environments, only=only)
+    return fix_command.run(args, only, found, planned, _options(args, environments, project.estate), _say)
 
 
 def _look(
     args: argparse.Namespace,
-    estate: Estate,
+    project: Project,
     code: Callable[[set[str]], tuple[Mention, ...]],
     *,
     if_empty: str | None,
@@ -455,19 +455,18 @@ def _look(
     ``history`` is that of the contracts, by which gaps are dated.
     """
     from holdfast.audit import audit, nothing_declared
-    from holdfast.catalog import environments_named, placements
     from holdfast.declarations import declarations
     from holdfast.errors import InputError
     from holdfast.live.reader import read_all
     from holdfast.live.session import interruptible
     from holdfast.rules import check_waivers
 
-    stacks, environments = estate.stacks, environments_named(args.env)
-    check_waivers(stacks)
-    declared = {p.fill(t.name) for p in placements(stacks) for t in p.tables}
+    estate, environments = project.estate, project.estate.named(args.env)
+    check_waivers(estate)
+    declared = {p.fill(t.name) for p in estate.placements() for t in p.tables}
     mentions = code(declared)
-    places = placements(stacks, environments)
-    options = _options(args, environments, stacks)
+    places = estate.placements(environments)
+    options = _options(args, environments, estate)
     with interruptible():
         accounts = read_all(options, now=args.at, names=declared, places=places, progress=_progress())
     if sys.stderr.isatty():
@@ -475,28 +474,31 @@ def _look(
     if if_empty and (strange := nothing_declared(places, accounts)):
         raise InputError(f"nothing that is declared for {args.env} exists in account {strange[0]}: {if_empty}")
     found = audit(
-        stacks,
+        estate,
         accounts,
         environments,
         now=args.at,
-        declared=declarations(estate.source),
+        declared=declarations(project.source),
         mentions=mentions,
         history=history,
     )
     return found, accounts, environments
 
 
-def _options(args: argparse.Namespace, environments: Sequence[Environment], stacks: Sequence[Stack]) -> Options:
+def _options(args: argparse.Namespace, environments: Sequence[Environment], estate: Estate) -> Options:
     """Where to look: the regions of the declared stacks, unless told otherwise."""
-    from holdfast.catalog import placements
     from holdfast.errors import InputError
     from holdfast.live.options import Options
 
-    declared = tuple(dict.fromkeys(p.region for p in placements(stacks, environments)))
+    places = estate.placements(environments)
+    declared = tuple(dict.fromkeys(p.region for p in places))
     regions = tuple(dict.fromkeys(args.region)) or declared
     if not set(regions) & set(declared):
         asked, known = ", ".join(map(repr, regions)), ", ".join(declared)
         raise InputError(f"nothing of {args.env} is declared in --region {asked}: known are {known or 'none'}")
+    accounts = () if any(p.account is None for p in places) else tuple(dict.fromkeys(str(p.account) for p in places))
+    if accounts and (strange := [a for a in args.account if a not in accounts]):
+        raise InputError(f"{args.env} is not declared in --account {strange[0]}: known are {', '.join(accounts)}")
     endpoint = args.endpoint_url
     if args.local:
         from holdfast.local.deploy import settings
@@ -516,7 +518,7 @@ def _options(args: argparse.Namespace, environments: Sequence[Environment], stac
         role_arn=args.role_arn,
         regions=regions,
         endpoint_url=endpoint,
-        accounts=tuple(args.account),
+        accounts=tuple(args.account) or accounts,
     )
 
 
@@ -537,11 +539,11 @@ def _waivers(args: argparse.Namespace) -> int:
     from holdfast.rules import check_waivers
     from holdfast.text import columns
 
-    stacks = _estate(args).stacks
-    check_waivers(stacks)
+    estate = _project(args).estate
+    check_waivers(estate)
     rows = [
         [w.rule, t.name, str(w.expires), w.owner, w.reason]
-        for stack in stacks
+        for stack in estate.stacks
         for t in (*stack.tables, *stack.stores)
         for w in t.waivers
     ]
@@ -586,7 +588,7 @@ def _iam(args: argparse.Namespace) -> int:
 def _local(args: argparse.Namespace) -> int:
     from holdfast.local import commands
 
-    return commands.run(args, _estate(args).stacks if args.step == "up" else ())
+    return commands.run(args, _project(args).estate if args.step == "up" else None)
 
 
 def _layer(args: argparse.Namespace) -> int:
@@ -599,11 +601,10 @@ def _layer(args: argparse.Namespace) -> int:
 def _docs(args: argparse.Namespace) -> int:
     from holdfast.docs import write
 
-    stacks = _estate(args).stacks
-    return write(stacks, check=args.check)
+    return write(_project(args).estate, check=args.check)
 
 
-def _estate(args: argparse.Namespace) -> Estate:
+def _project(args: argparse.Namespace) -> Project:
     """The estate of the repository that the command runs in, or the one that was asked for."""
     from holdfast.finder import find
 
@@ -682,7 +683,7 @@ def _report(
     audit: Audit | None = None,
     fail_on: Severity | None = None,
     summary: str | None = None,
-    estate: Estate | None = None,
+    project: Project | None = None,
     outdir: Path | None = None,
 ) -> int:
     from holdfast.report import exit_code, render
@@ -692,8 +693,8 @@ def _report(
 
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and args.output is None
     if audit is None:
-        findings = at_declarations(findings, estate)
-    place = Places(outdir, contracts_folder(), estate.source if estate else None) if args.format == "sarif" else None
+        findings = at_declarations(findings, project)
+    place = Places(outdir, contracts_folder(), project.source if project else None) if args.format == "sarif" else None
     text = render(
         args.format, findings, command=command, env=env, everything=args.all, colour=colour, audit=audit, place=place
     )

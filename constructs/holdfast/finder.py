@@ -16,10 +16,11 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+from holdfast.declaration import DeclarationError
 from holdfast.errors import InputError
-from holdfast.model import DeclarationError, Stack
+from holdfast.estate import Estate
 
-EXAMPLE = 'estate = "stacks:CATALOG"'
+EXAMPLE = 'estate = "stacks:ESTATE"'
 NONE = (
     f"no estate is named here: write {EXAMPLE} below [tool.holdfast] in pyproject.toml or holdfast.toml, "
     "or give --estate module:NAME"
@@ -31,14 +32,14 @@ class NoEstateError(InputError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estate:
-    """The declared stacks, and where they are declared: the folder of a package, or one file."""
+class Project:
+    """An estate, and where it is declared: the folder of a package, or one file."""
 
-    stacks: tuple[Stack, ...]
+    estate: Estate
     source: Path
 
 
-def find(asked: str | None = None) -> Estate:
+def find(asked: str | None = None) -> Project:
     """The estate that ``asked`` names (module:NAME), or HOLDFAST_ESTATE, or the nearest project file upwards."""
     upwards = tuple(_upwards(Path.cwd().resolve()))
     for said_by, named in (("--estate", asked), ("HOLDFAST_ESTATE", os.environ.get("HOLDFAST_ESTATE"))):
@@ -87,10 +88,10 @@ def _setting(file: Path) -> str | None:
     return named
 
 
-def _load(named: str, said_by: str, folders: tuple[Path, ...]) -> Estate:
+def _load(named: str, said_by: str, folders: tuple[Path, ...]) -> Project:
     module, _, name = named.partition(":")
     if not all(part.isidentifier() for part in (*module.split("."), name)):
-        raise InputError(f"{said_by}: {named!r} is not module:NAME, such as stacks:CATALOG")
+        raise InputError(f"{said_by}: {named!r} is not module:NAME, such as stacks:ESTATE")
     path = next((p for folder in folders if (p := _file(folder, module))), None)
     if path is None:
         inside = module.replace(".", "/")
@@ -98,10 +99,10 @@ def _load(named: str, said_by: str, folders: tuple[Path, ...]) -> Estate:
         raise InputError(f"{said_by}: there is no {inside}.py or {inside}/__init__.py in {where}")
     _refuse_strangers(path)
     found = vars(_imported(module, path)).get(name)
-    if not isinstance(found, tuple) or not all(isinstance(stack, Stack) for stack in found):
+    if not isinstance(found, Estate):
         what = "is missing" if found is None else f"is a {type(found).__name__}"
-        raise InputError(f"{path}: {name} {what}; it has to be what holdfast.catalog(…) gives ({said_by})")
-    return Estate(stacks=found, source=path.parent if path.name == "__init__.py" else path)
+        raise InputError(f"{path}: {name} {what}; it has to be a holdfast.Estate(…) ({said_by})")
+    return Project(estate=found, source=path.parent if path.name == "__init__.py" else path)
 
 
 def _file(folder: Path, module: str) -> Path | None:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.account import Account, StackLive, TableSeen
-from holdfast.catalog import Placed, placements
+from holdfast.environment import Environment
+from holdfast.estate import Estate
 from holdfast.intrinsics import Unknown
-from holdfast.model import Durable, Encryption, Environment, Fact, Stack, Table
+from holdfast.model import Durable, Encryption, Fact, Table
 from holdfast.observed import Source
-from holdfast.policy import RECOVERY_DAYS
+from holdfast.placement import Placed
 from holdfast.rules.base import ORDER, Finding, Outcome
 
 SEE_AUDIT = "`holdfast audit` says what it takes"
@@ -70,7 +71,7 @@ class Plan:
 
 def plan(
     findings: Iterable[Finding],
-    stacks: Iterable[Stack],
+    estate: Estate,
     accounts: Sequence[Account],
     environments: Iterable[Environment],
     *,
@@ -80,7 +81,7 @@ def plan(
 
     ``only`` are rules that somebody named: what loses items takes that, and all others are left out.
     """
-    declared = {(p.env.label, p.fill(t.name)): (p, t) for p in placements(stacks, environments) for t in p.tables}
+    declared = {(p.env.label, p.fill(t.name)): (p, t) for p in estate.placements(environments) for t in p.tables}
     live_by_arn = {t.arn: (a, t) for a in accounts if not isinstance(a.tables, Unknown) for t in a.tables.values()}
     changes: dict[tuple[str, str, str], Change] = {}
     left: list[Left] = []
@@ -136,11 +137,12 @@ def _step(f: Finding, placed: Placed, table: Table, account: Account, live: Tabl
             before = {"DeletionProtectionEnabled": False}
             return change("deletion protection on", "UpdateTable", before, DeletionProtectionEnabled=True)
         case "HF004":
-            wanted = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": RECOVERY_DAYS}
+            days_wanted = placed.recovery_days(table)
+            wanted = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": days_wanted}
             days = None if isinstance(seen.recovery_days, Unknown) else seen.recovery_days
             before = {"PointInTimeRecoveryEnabled": seen.recovery is True, "RecoveryPeriodInDays": days}
             return change(
-                f"point-in-time recovery on, {RECOVERY_DAYS} days",
+                f"point-in-time recovery on, {days_wanted} days",
                 "UpdateContinuousBackups",
                 before,
                 PointInTimeRecoverySpecification=wanted,

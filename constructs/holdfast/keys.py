@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from holdfast.catalog import Placed
 from holdfast.model import Guard
+from holdfast.placement import Placed
 from holdfast.regions import partition, suffix, via
 from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Registry
 

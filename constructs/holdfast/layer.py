@@ -13,8 +13,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from holdfast.declaration import DeclarationError
 from holdfast.errors import InputError
-from holdfast.model import DeclarationError
 
 HOME = Path(__file__).parent / "functions" / "database"
 LOCK, AUTHORITIES = HOME / "layer.lock", HOME / "rds-ca.pem"

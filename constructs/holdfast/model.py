@@ -11,6 +11,8 @@ from string import Formatter
 from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.access import Entity, Pattern, Relation
+from holdfast.declaration import DeclarationError
+from holdfast.environment import Environment
 
 if TYPE_CHECKING:
     from holdfast.stores import Store
@@ -20,11 +22,7 @@ LEGAL_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 MAX_INDEXES = 20
 MAX_KEY_ATTRIBUTE = 255
 
-PLACEHOLDERS = frozenset({"env", "Env", "region"})
-
-
-class DeclarationError(ValueError):
-    """A declaration that DynamoDB or the conventions would refuse; the message says the way out."""
+PLACEHOLDERS = frozenset({"env", "Env", "region", "account"})
 
 
 class Kind(Enum):
@@ -60,46 +58,6 @@ class Encryption(Enum):
 
     AWS_OWNED = "aws-owned"
     AWS_MANAGED = "aws-managed"
-
-
-class Tier(Enum):
-    PROD = "prod"
-    TEST = "test"
-
-
-class Environment(Enum):
-    """Where stacks are deployed. A new environment is one line here.
-
-    ``zones`` are letters of its region's; without any, the first that AWS names are taken. ``topic_prefix`` stands
-    before its topics instead of the prefix that a broker declares. ``s3_prefix_lists`` are AWS's lists of S3's
-    addresses, of regions that holdfast.regions does not know.
-    """
-
-    PROD = ("prod", Tier.PROD, "us-east-1")
-    TEST = ("test", Tier.TEST, "us-west-2")
-
-    def __init__(
-        self,
-        label: str,
-        tier: Tier,
-        region: str,
-        zones: tuple[str, ...] = (),
-        topic_prefix: str | None = None,
-        s3_prefix_lists: Mapping[str, str] | None = None,
-    ) -> None:
-        self.label = label
-        self.tier = tier
-        self.region = region
-        self.zones = zones
-        self.topic_prefix = topic_prefix
-        self.s3_prefix_lists = s3_prefix_lists
-
-    @classmethod
-    def named(cls, label: str) -> Environment:
-        for env in cls:
-            if env.label == label:
-                return env
-        raise DeclarationError(f"unknown environment {label!r}: known are {', '.join(e.label for e in cls)}")
 
 
 class Guard(Flag):
@@ -261,7 +219,7 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """One DynamoDB table, as facts. ``{env}``, ``{Env}`` and ``{region}`` in its name are filled in later."""
+    """One DynamoDB table, as facts. ``{env}``, ``{Env}``, ``{region}`` and ``{account}`` in its name are filled in."""
 
     offers: ClassVar[Guard] = ~NONE  # the guards that its engine can give
     name: str
@@ -273,6 +231,7 @@ class Table:
     stream: Stream | None = None
     only: tuple[Environment, ...] | None = None
     floor: Guard = NONE
+    recovery_days: int | None = None  # where it needs more than the policy asks for
     state: State = State()
     assumed: tuple[Assumed, ...] = ()
     waivers: tuple[Waiver, ...] = ()
@@ -310,6 +269,8 @@ class Table:
             for a in k.attributes:
                 if not 1 <= (size := len(a.name.encode())) <= MAX_KEY_ATTRIBUTE:
                     yield f"{owner} has an attribute name of {size} bytes; DynamoDB wants 1 to {MAX_KEY_ATTRIBUTE}"
+        if self.recovery_days is not None and not 1 <= self.recovery_days <= 35:
+            yield f"recovery_days={self.recovery_days} is outside DynamoDB's 1 to 35 days"
         for waiver in self.waivers:
             if waiver.expires is None:
                 yield f"its waiver of {waiver.rule} never ends; give expires=date(…)"
@@ -365,10 +326,11 @@ class Stack:
     owner: str
     tables: tuple[Table, ...] = ()
     stores: tuple[Store, ...] = ()
-    environments: tuple[Environment, ...] = tuple(Environment)
+    environments: tuple[Environment, ...] | None = None  # all of the estate's, unless some are named
     undeployed: tuple[Environment, ...] = ()  # declared there, but known not to run there yet
     region: str | None = None  # where it differs from the environment's
     words: Mapping[Environment, str] = field(default_factory=dict, hash=False)  # its own words for environments
+    tags: Mapping[str, str] = field(default_factory=dict, hash=False)  # its own, beside those of the policy
     floor: Guard = NONE
     encryption: Encryption = Encryption.AWS_OWNED
     extras: Mapping[str, str] = field(default_factory=dict, hash=False)  # resource types beside ours, and why

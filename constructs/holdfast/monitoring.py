@@ -10,15 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.catalog import Placed
 from holdfast.keys import ACCOUNT
 from holdfast.model import Table
+from holdfast.placement import Placed
+from holdfast.policy import DEFAULT, Thresholds
 
 DYNAMODB = "AWS/DynamoDB"
 PERIOD = 300
-MAX_THROTTLES = 10
-MAX_LATENCY_MS = 50
-MAX_ERROR_PERCENT = 1
 # Single-item and query calls; scans and batches are slow by nature. Two metrics of each make ten: an alarm's limit.
 OPERATIONS = ("GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem")
 
@@ -106,7 +104,7 @@ class Alarm:
         }
 
 
-def table_alarms(table: Table, name: str) -> Iterator[Alarm]:
+def table_alarms(table: Table, name: str, above: Thresholds = DEFAULT.thresholds) -> Iterator[Alarm]:
     """Throttle, latency and system-error alarms of one table, called ``name``, and its indexes."""
     for index in (None, *(i.name for i in table.indexes)):
         of = {"TableName": name} | ({"GlobalSecondaryIndexName": index} if index else {})
@@ -119,16 +117,16 @@ def table_alarms(table: Table, name: str) -> Iterator[Alarm]:
                 Metric(id="write", name="WriteThrottleEvents", stat="Sum", dimensions=of),
             ),
             expression="FILL(read, 0) + FILL(write, 0)",
-            threshold=MAX_THROTTLES,
+            threshold=above.throttles,
         )
     latencies = _per_operation("latency", "SuccessfulRequestLatency", "p99", name)
     yield Alarm(
         id="Latency",
         name=f"{name}/latency",
-        description=f"The slowest operation on {name} has a p99 above {MAX_LATENCY_MS} ms",
+        description=f"The slowest operation on {name} has a p99 above {above.latency_ms} ms",
         metrics=latencies,
         expression=f"MAX([{', '.join(_filled(latencies))}])",
-        threshold=MAX_LATENCY_MS,
+        threshold=above.latency_ms,
     )
     errors = _per_operation("errors", "SystemErrors", "Sum", name)
     answers = _per_operation("answers", "SuccessfulRequestLatency", "SampleCount", name)
@@ -136,10 +134,10 @@ def table_alarms(table: Table, name: str) -> Iterator[Alarm]:
     yield Alarm(
         id="SystemErrors",
         name=f"{name}/system-errors",
-        description=f"DynamoDB itself fails more than {MAX_ERROR_PERCENT} % of the requests to {name}",
+        description=f"DynamoDB itself fails more than {above.error_percent} % of the requests to {name}",
         metrics=(*errors, *answers),
         expression=f"IF({failed} > 0, 100 * ({failed}) / ({failed} + {answered}), 0)",
-        threshold=MAX_ERROR_PERCENT,
+        threshold=above.error_percent,
     )
 
 
@@ -218,7 +216,9 @@ def table_widgets(placed: Placed) -> Iterator[dict[str, Any]]:
     if not tables:
         return
     arn = f"arn:${{AWS::Partition}}:cloudwatch:{placed.region}:${{AWS::AccountId}}:alarm:"
-    alarms = [arn + alarm.name for name, table in tables for alarm in table_alarms(table, name)]
+    alarms = [
+        arn + alarm.name for name, table in tables for alarm in table_alarms(table, name, placed.policy.thresholds)
+    ]
     status = {"title": f"Alarms of {placed.name}", "alarms": alarms}
     yield {"type": "alarm", "x": 0, "y": 0, "width": 24, "height": 4, "properties": status}
     throttles, latency = ("ReadThrottleEvents", "WriteThrottleEvents"), "SuccessfulRequestLatency"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from holdfast.intrinsics import Unknown
 from holdfast.model import NONE, Attribute, Encryption, Guard, Index, Key, Kind, Projection
-from holdfast.policy import REQUIRED_TAGS
 
 TABLE = "AWS::DynamoDB::Table"
 GLOBAL_TABLE = "AWS::DynamoDB::GlobalTable"
@@ -73,8 +72,7 @@ class Observed:
     alarms: Mapping[str, Mapping[str, Any]] | Unknown = field(default_factory=dict)  # properties by alarm name
     extras: frozenset[str] | Unknown = field(default=frozenset())  # settings that no declaration can ask for
 
-    @property
-    def guards(self) -> Guard:
+    def guards(self, required_tags: Collection[str]) -> Guard:
         """The guards that are certainly on."""
         indexes = [] if isinstance(self.indexes, Unknown) else list(self.indexes)
         flags = {
@@ -83,7 +81,7 @@ class Observed:
             Guard.PITR: self.recovery is True,
             Guard.TTL: isinstance(self.ttl, str),
             Guard.CUSTOMER_KEY: isinstance(self.encryption, ObservedKey),
-            Guard.TAGS: not isinstance(self.tags, Unknown) and set(REQUIRED_TAGS) <= set(self.tags),
+            Guard.TAGS: not isinstance(self.tags, Unknown) and set(required_tags) <= set(self.tags),
             Guard.ALARMS: not isinstance(self.watched, Unknown) and wanted(indexes) <= self.watched,
         }
         guards = NONE

@@ -1,13 +1,17 @@
-"""The policy: one pure function from fact and environment to guards."""
+"""The policy: pure data, and one pure function from fact and environment to guards."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Protocol
 
-from holdfast.model import NONE, Data, Durable, Environment, Guard, Table, Tier, Transient
+from holdfast.declaration import DeclarationError
+from holdfast.environment import Environment, Tier
+from holdfast.model import NONE, Data, Durable, Guard, Table, Transient
 
-RECOVERY_DAYS = 35
-REQUIRED_TAGS = ("Project", "System", "Environment", "Owner", "ManagedBy", "DataClass", "Lifetime", "Name")
+MAX_RECOVERY_DAYS = 35  # DynamoDB's own limit
 
 
 class Declared(Protocol):
@@ -23,15 +27,117 @@ class Declared(Protocol):
     def offers(self) -> Guard: ...
 
 
-def required(store: Declared, env: Environment, floor: Guard = NONE) -> Guard:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """``guards`` of every store to which all that is named here applies; what is left out applies to any."""
+
+    guards: Guard
+    lifetime: type[Durable] | type[Transient] | None = None
+    data: Data | None = None
+    tier: Tier | None = None
+
+    def concerns(self, store: Declared, tier: Tier) -> bool:
+        return (
+            (self.lifetime is None or isinstance(store.lifetime, self.lifetime))
+            and self.data in (None, store.data)
+            and self.tier in (None, tier)
+        )
+
+
+_KEPT = Guard.DELETION_PROTECTION | Guard.RETAIN | Guard.PITR
+DEMANDS = (
+    Demand(guards=_KEPT | Guard.ALARMS, lifetime=Durable, tier=Tier.PROD),
+    Demand(guards=Guard.CUSTOMER_KEY, data=Data.PERSONAL),
+)
+# What no estate's policy can leave out: its tags, and the protection of personal durable data in production.
+FLOOR = (
+    Demand(guards=Guard.TAGS),
+    Demand(guards=_KEPT | Guard.CUSTOMER_KEY, lifetime=Durable, data=Data.PERSONAL, tier=Tier.PROD),
+)
+
+
+class TagSource(Enum):
+    """Where the value of a required tag comes from; a fixed value is written as a text instead."""
+
+    SYSTEM = "system"
+    ENVIRONMENT = "environment"
+    OWNER = "owner"
+    STACK = "stack"  # each stack states it in its own tags=
+    DATA_CLASS = "data class"
+    LIFETIME = "lifetime"
+    NAME = "name"
+
+
+OF_STORES = frozenset({TagSource.DATA_CLASS, TagSource.LIFETIME, TagSource.NAME})
+TAGS: Mapping[str, TagSource | str] = {
+    "Project": TagSource.SYSTEM,
+    "System": TagSource.SYSTEM,
+    "Environment": TagSource.ENVIRONMENT,
+    "Owner": TagSource.OWNER,
+    "ManagedBy": "cdk",
+    "DataClass": TagSource.DATA_CLASS,
+    "Lifetime": TagSource.LIFETIME,
+    "Name": TagSource.NAME,
+}
+# Without these a scan cannot tell what a store holds: each is required, under whatever name.
+NEEDED = (TagSource.ENVIRONMENT, TagSource.OWNER, TagSource.DATA_CLASS, TagSource.LIFETIME)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """Above what the alarms of a table are raised, in five minutes."""
+
+    throttles: float = 10
+    latency_ms: float = 50
+    error_percent: float = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What an estate demands of its stores. Every field has a default; ``Policy(recovery_days=14)`` changes one."""
+
+    demands: tuple[Demand, ...] = DEMANDS
+    recovery_days: int = MAX_RECOVERY_DAYS
+    tags: Mapping[str, TagSource | str] = field(default_factory=lambda: dict(TAGS), hash=False)
+    thresholds: Thresholds = Thresholds()
+    log_days: Mapping[Tier, int] = field(default_factory=lambda: {Tier.PROD: 365, Tier.TEST: 30}, hash=False)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.recovery_days <= MAX_RECOVERY_DAYS:
+            raise DeclarationError(
+                f"policy: recovery_days={self.recovery_days} is outside DynamoDB's 1 to {MAX_RECOVERY_DAYS} days"
+            )
+        for source in NEEDED:
+            if (found := sum(s is source for s in self.tags.values())) != 1:
+                raise DeclarationError(
+                    f"policy: {found} tags say the {source.value} of a store; name exactly one, such as "
+                    f'tags=TAGS | {{"{source.value.title().replace(" ", "")}": TagSource.{source.name}}}'
+                )
+        if missing := [tier.name for tier in Tier if tier not in self.log_days]:
+            raise DeclarationError(f"policy: log_days says nothing of Tier.{missing[0]}")
+
+    @property
+    def renamed_tags(self) -> dict[str, str]:
+        """{the library's name: this policy's}, where they differ, of the tags that comparisons read."""
+        theirs = {ours: self.tag(source) for ours, source in TAGS.items() if source in (*NEEDED, TagSource.NAME)}
+        return {ours: name for ours, name in theirs.items() if name and name != ours and ours != "Owner"}
+
+    def tag(self, source: TagSource) -> str | None:
+        """What the tag from this source is called here."""
+        return next((name for name, s in self.tags.items() if s is source), None)
+
+
+DEFAULT = Policy()
+
+
+def required(store: Declared, env: Environment, floor: Guard = NONE, policy: Policy = DEFAULT) -> Guard:
     """The guards that ``store`` must have in ``env``; ``floor`` is its stack's own minimum and only adds."""
-    guards = Guard.TAGS | store.floor | floor
-    if isinstance(store.lifetime, Durable) and env.tier is Tier.PROD:
-        guards |= Guard.DELETION_PROTECTION | Guard.RETAIN | Guard.PITR | Guard.ALARMS
+    guards = store.floor | floor
+    for demand in (*FLOOR, *policy.demands):
+        if demand.concerns(store, env.tier):
+            guards |= demand.guards
     if store.lifetime.ttl is not None:
         guards |= Guard.TTL
-    if store.data is Data.PERSONAL:
-        guards |= Guard.CUSTOMER_KEY
     return guards & store.offers
 
 
@@ -43,6 +149,8 @@ def why_unprotected(table: Table, env: Environment) -> str:
     """Why the policy asks for no recovery of this table here, in words for a reviewer."""
     if not isinstance(table.lifetime, Durable):
         return f"transient data: worthless once stale, every item expires by its {table.lifetime.ttl}"
+    if env.tier is Tier.PROD and table.data is Data.PERSONAL:
+        raise ValueError(f"{table.name} is personal and durable and {env.label} is production: nothing excuses it")
     if env.tier is Tier.PROD:
-        raise ValueError(f"{table.name} is durable and {env.label} is production: nothing excuses it")
+        return f"the policy asks for no recovery of {table.data.value} data in {env.label}"
     return f"{env.label} is a {env.tier.value} environment: its tables may be rebuilt at any time"

@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from holdfast.catalog import Placed, environments_named, placements
-from holdfast.model import NONE, DeclarationError, Fact, Guard, Key, Stack, Stream, Table
-from holdfast.policy import RECOVERY_DAYS, lifetime
+from holdfast.declaration import DeclarationError
+from holdfast.estate import Estate
+from holdfast.model import NONE, Fact, Guard, Key, Stream, Table
+from holdfast.placement import Placed
+from holdfast.policy import lifetime
 from holdfast.stores import Backups, Broker, Bucket, Cache, Database, Documents, Registry, Store
 from holdfast.stores import assumptions as store_assumptions
 from holdfast.text import columns, span
@@ -24,13 +26,12 @@ SHORT = {
 }
 
 
-def show(stacks: Iterable[Stack], *, env: str, system: str | None, assumed: bool, as_json: bool) -> str:
+def show(estate: Estate, *, env: str, system: str | None, assumed: bool, as_json: bool) -> str:
     """The register, or its assumed facts, as text or JSON."""
-    stacks = tuple(stacks)
-    systems = sorted({s.system for s in stacks})
+    systems = sorted({s.system for s in estate.stacks})
     if system is not None and system not in systems:
         raise DeclarationError(f"unknown system {system!r}: known are {', '.join(systems)}")
-    places = [p for p in placements(stacks, environments_named(env)) if system in (None, p.stack.system)]
+    places = [p for p in estate.placements(estate.named(env)) if system in (None, p.stack.system)]
     if assumed:
         rows = [a for p in places for t in p.tables for a in assumptions(p, t)]
         rows += [a for p in places for s in p.stores for a in assumed_of_store(p, s)]
@@ -64,7 +65,7 @@ def entry(placed: Placed, table: Table) -> dict[str, Any]:
         "ttl": table.lifetime.ttl,
         "stream": _stream(table.stream, placed),
         "guards": [g.name for g in Guard if g in guards],
-        "recovery_days": RECOVERY_DAYS if Guard.PITR in guards else None,
+        "recovery_days": placed.recovery_days(table) if Guard.PITR in guards else None,
         "usage": state.usage.value,
         "governance": state.governance.value,
         "deployed": placed.env not in placed.stack.undeployed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, timedelta
 from enum import Enum, Flag
@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import bounded
-from holdfast.catalog import placements
 from holdfast.errors import InputError
-from holdfast.model import Stack
+from holdfast.estate import Estate
 
 FILE = "holdfast.json"
 MAX_BYTES = 1_000_000
@@ -22,10 +21,9 @@ Json = dict[str, Any]
 AGAIN = "run `make synth`, or `cdk synth -c env=all`, again"
 
 
-def write(outdir: Path, stacks: Iterable[Stack]) -> None:
+def write(outdir: Path, estate: Estate) -> None:
     """Once the templates are written: a synth that failed earlier leaves what was there."""
-    stacks = tuple(stacks)
-    content = {"version": 1, "holdfast": release(), "declarations": digest(stacks), "waived": _waivers(stacks)}
+    content = {"version": 1, "holdfast": release(), "declarations": digest(estate), "waived": _waivers(estate)}
     (outdir / FILE).write_text(json.dumps(content) + "\n", encoding="utf-8")
 
 
@@ -39,13 +37,12 @@ def release() -> str:
         return "0.0.0"
 
 
-def check(outdir: Path, stacks: Iterable[Stack]) -> None:
+def check(outdir: Path, estate: Estate) -> None:
     """Refuses an output of other declarations; one without a digest is taken where nothing is waived."""
-    stacks = tuple(stacks)
-    told, known = _read(outdir), _waivers(stacks)
+    told, known = _read(outdir), _waivers(estate)
     if told is None and not known:
         return
-    if told is None or told.get("declarations") != digest(stacks) or told.get("waived", {}) != known:
+    if told is None or told.get("declarations") != digest(estate) or told.get("waived", {}) != known:
         raise InputError(f"{outdir} is of other declarations: {AGAIN}")
 
 
@@ -80,10 +77,10 @@ def _read(outdir: Path) -> Json | None:
     return found
 
 
-def _waivers(stacks: Iterable[Stack]) -> dict[str, Json]:
+def _waivers(estate: Estate) -> dict[str, Json]:
     """{stack id: {store: {rule: reason, owner and end}}}, only where there are any that end."""
     found: dict[str, Json] = {}
-    for place in placements(stacks):
+    for place in estate.placements():
         for store in sorted((*place.tables, *place.stores), key=lambda s: place.fill(s.name)):
             for w in sorted(store.waivers, key=lambda w: w.rule):
                 if w.expires:
@@ -92,8 +89,8 @@ def _waivers(stacks: Iterable[Stack]) -> dict[str, Json]:
     return found
 
 
-def digest(stacks: Iterable[Stack]) -> str:
-    return hashlib.sha256(json.dumps([_plain(s) for s in stacks], sort_keys=True).encode()).hexdigest()
+def digest(estate: Estate) -> str:
+    return hashlib.sha256(json.dumps(_plain(estate), sort_keys=True).encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:

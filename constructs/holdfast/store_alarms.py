@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.broker_alarms import broker_alarms, documents_alarms
-from holdfast.catalog import Placed
 from holdfast.model import Guard
 from holdfast.monitoring import PERIOD, Alarm, Metric, table_widgets, waiting
+from holdfast.placement import Placed
 from holdfast.stores import Broker, Database, Documents, Engine, Store
 
 RDS = "AWS/RDS"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.catalog import Placed
 from holdfast.keys import ACCOUNT, log_groups
-from holdfast.model import Tier
+from holdfast.placement import Placed
 from holdfast.store_alarms import function_names, max_connections
 from holdfast.stores import Broker, Cache, Database, Documents, Engine, Pool, Store
 
@@ -109,7 +108,7 @@ def emptied_by(role: Any, arn: Any) -> dict[str, Any]:
 
 def log_days(placed: Placed) -> int:
     """How long logs are kept, those of access to buckets as well."""
-    return 365 if placed.env.tier is Tier.PROD else 30
+    return placed.policy.log_days[placed.env.tier]
 
 
 def written_logs(placed: Placed, store: Store) -> Iterator[str]:

@@ -9,18 +9,8 @@ from datetime import timedelta
 from enum import Enum
 from typing import ClassVar
 
-from holdfast.model import (
-    NONE,
-    Data,
-    DeclarationError,
-    Durable,
-    Guard,
-    Transient,
-    Waiver,
-    construct_id,
-    fill,
-    unknown_placeholders,
-)
+from holdfast.declaration import DeclarationError
+from holdfast.model import NONE, Data, Durable, Guard, Transient, Waiver, construct_id, fill, unknown_placeholders
 from holdfast.text import span
 
 DRIFT_SCHEDULE = "cron(30 5 * * ? *)"  # after the upkeep, whose partitions are no drift

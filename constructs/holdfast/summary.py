@@ -7,8 +7,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.catalog import Placed, placements
-from holdfast.model import Guard, Stack
+from holdfast.estate import Estate
+from holdfast.model import Guard
+from holdfast.placement import Placed
 from holdfast.register import assumed_of_store
 from holdfast.rules import BY_ID, stores
 from holdfast.rules.base import PASS, Rule
@@ -36,13 +37,13 @@ RULES_OF: Mapping[Guard, tuple[Rule, ...]] = {
 }
 
 
-def summary(outdir: Path, catalog: tuple[Stack, ...]) -> str:
+def summary(outdir: Path, estate: Estate) -> str:
     """A row per synthesized stack, and a total per environment."""
-    places = [p for p in placements(catalog) if (outdir / f"{p.id}.template.json").exists()]
+    places = [p for p in estate.placements() if (outdir / f"{p.id}.template.json").exists()]
     rows = [["environment", "stack", "region", "tables", "indexes", "other stores", *COLUMNS, "assumed facts"]]
     for env in dict.fromkeys(p.env for p in places):
         total = [0] * (4 + len(COLUMNS))
-        for p in (p for p in places if p.env is env):
+        for p in (p for p in places if p.env == env):
             template = json.loads((outdir / f"{p.id}.template.json").read_bytes())
             stack = StackSeen(id=p.id, where=p.id, template=template, region=p.region)
             seen, stores = list(observe(stack)), _stores(p, stack)
@@ -50,7 +51,10 @@ def summary(outdir: Path, catalog: tuple[Stack, ...]) -> str:
                 len(seen),
                 sum(len(s.indexes) for s in seen if isinstance(s.indexes, dict)),
                 len(stores),
-                *(sum(g in s.guards for s in seen) + sum(_has(s, g) for s in stores) for g in COLUMNS.values()),
+                *(
+                    sum(g in s.guards(p.policy.tags) for s in seen) + sum(_has(s, g) for s in stores)
+                    for g in COLUMNS.values()
+                ),
                 sum(1 for t in p.tables for _ in p.assumptions(t))
                 + sum(len(assumed_of_store(p, s.store)) for s in stores),
             ]
@@ -75,7 +79,7 @@ def main() -> None:
     from holdfast.finder import find
 
     outdir = Path(sys.argv[1])
-    print(summary(outdir, find().stacks))
+    print(summary(outdir, find().estate))
     print(f"\nTemplates are in {outdir}/. `holdfast list` shows everything, with --assumed what no source gives.")
 
 

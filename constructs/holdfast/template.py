@@ -58,6 +58,7 @@ class StackSeen:
     template: Mapping[str, Any]
     name: str | None = None
     region: str | None = None
+    account: str | None = None  # None where the credentials decide
     protected: bool | None = None
     source: Source = Source.TEMPLATE
 

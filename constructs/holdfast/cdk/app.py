@@ -10,10 +10,10 @@ from typing import Any
 import aws_cdk as cdk
 from cdk_nag import AwsSolutionsChecks, HIPAASecurityChecks, NIST80053R5Checks
 
-from holdfast.catalog import environments_named, placements
 from holdfast.cdk.plugin import Conventions
 from holdfast.cdk.stack import TableStack
-from holdfast.model import DeclarationError, Stack
+from holdfast.declaration import DeclarationError
+from holdfast.estate import Estate
 
 # Flags of former versions. What a flag decides, a forgotten flag drops from a template, with the data behind it.
 RETIRED = {
@@ -24,32 +24,30 @@ RETIRED = {
 }
 
 
-def estate(
-    stacks: tuple[Stack, ...], context: Mapping[str, Any], outdir: str | None = None, *, root: Path | None = None
-) -> cdk.App:
-    """The app of the environment that the context names: prod, test or all. The CLI's context wins over ``context``.
+def app(estate: Estate, context: Mapping[str, Any], outdir: str | None = None, *, root: Path | None = None) -> cdk.App:
+    """The app of the environment that the context names, or of all. The CLI's context wins over ``context``.
 
     ``root`` is the folder of the project, by default the one it runs in: the code of stream processors, schemas/ and
     build/layer are below it.
     """
     folder = (root or Path()).resolve()
-    app = cdk.App(
+    made = cdk.App(
         context=context,
         outdir=outdir,
         builtin_cloud_formation_validation=False,  # takes longer than all the rest; cfn-lint does it in `make check`
     )
     for flag, place in RETIRED.items():
-        if (value := app.node.try_get_context(flag)) is not None:
+        if (value := made.node.try_get_context(flag)) is not None:
             raise DeclarationError(
                 f"-c {flag}={value}: no flag decides this any more; declare {place} and drop the flag"
             )
-    places = placements(stacks, environments_named(str(app.node.try_get_context("env"))))
+    places = estate.placements(estate.named(str(made.node.try_get_context("env"))))
     for placed in places:
-        TableStack(app, placed, folder)
-    cdk.Validations.of(app).add_plugins(
-        Conventions(stacks, places, now=datetime.now(UTC), outdir=Path(app.outdir)),
-        AwsSolutionsChecks(app),
-        NIST80053R5Checks(app),
-        HIPAASecurityChecks(app),
+        TableStack(made, placed, folder)
+    cdk.Validations.of(made).add_plugins(
+        Conventions(estate, places, now=datetime.now(UTC), outdir=Path(made.outdir)),
+        AwsSolutionsChecks(made),
+        NIST80053R5Checks(made),
+        HIPAASecurityChecks(made),
     )
-    return app
+    return made

@@ -9,8 +9,8 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from holdfast.applications import Use, policy_name
-from holdfast.catalog import Placed
 from holdfast.cdk.acknowledge import AWS_SOLUTIONS, acknowledge
+from holdfast.placement import Placed
 
 
 def application_policy(scope: Construct, placed: Placed, uses: Iterable[Use]) -> None:

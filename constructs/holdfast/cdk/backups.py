@@ -8,8 +8,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from holdfast.catalog import Placed
 from holdfast.cdk.acknowledge import AWS_SOLUTIONS, acknowledge
+from holdfast.placement import Placed
 from holdfast.store_alarms import vault_name
 from holdfast.store_settings import BACKUP_MINUTES, BACKUP_POLICY
 from holdfast.stores import Backups

@@ -14,7 +14,8 @@ from holdfast.cdk.context import StoreContext
 from holdfast.cdk.logs import log_group
 from holdfast.cdk.monitoring import add_alarms
 from holdfast.cdk.tags import tag
-from holdfast.model import Guard, Tier, construct_id
+from holdfast.environment import Tier
+from holdfast.model import Guard, construct_id
 from holdfast.store_settings import server_properties
 from holdfast.stores import Broker, Topic
 

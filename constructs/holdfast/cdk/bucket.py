@@ -12,8 +12,8 @@ from constructs import Construct
 from holdfast.cdk.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.cdk.context import StoreContext
 from holdfast.cdk.tags import tag
-from holdfast.model import Guard, Tier
-from holdfast.policy import RECOVERY_DAYS
+from holdfast.environment import Tier
+from holdfast.model import Guard
 from holdfast.store_settings import BUCKET_BACKUP_POLICY, bucket_policy, log_days, log_delivery
 from holdfast.stores import Bucket, Prefix
 
@@ -49,7 +49,10 @@ class GuardedBucket(Construct):
                 destination_bucket_name=access_logs(context), log_file_prefix=f"{placed.fill(store.name)}/"
             ),
             lifecycle_configuration=s3.CfnBucket.LifecycleConfigurationProperty(
-                rules=[_of_all(RECOVERY_DAYS if kept else 1), *(_of(p) for p in store.prefixes if p.tiers or p.expire)]
+                rules=[
+                    _of_all(context.placed.policy.recovery_days if kept else 1),
+                    *(_of(p) for p in store.prefixes if p.tiers or p.expire),
+                ]
             ),
             object_lock_enabled=True if locked else None,
             object_lock_configuration=s3.CfnBucket.ObjectLockConfigurationProperty(

@@ -10,7 +10,7 @@ from holdfast.cdk.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.cdk.context import StoreContext
 from holdfast.cdk.logs import log_group
 from holdfast.cdk.tags import tag
-from holdfast.model import Tier
+from holdfast.environment import Tier
 from holdfast.store_settings import CACHE_LOGS, CACHE_PARAMETERS, CACHE_VERSION, NOBODY, SNAPSHOT_DAYS
 from holdfast.stores import Cache
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from holdfast.catalog import Placed
 from holdfast.cdk.backups import Vault
 from holdfast.cdk.network import Network
+from holdfast.placement import Placed
 from holdfast.stores import Bucket, Registry
 
 

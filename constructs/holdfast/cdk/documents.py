@@ -11,7 +11,8 @@ from holdfast.cdk.context import StoreContext
 from holdfast.cdk.logs import log_group
 from holdfast.cdk.monitoring import add_alarms
 from holdfast.cdk.tags import tag
-from holdfast.model import Guard, Tier
+from holdfast.environment import Tier
+from holdfast.model import Guard
 from holdfast.store_alarms import store_alarms
 from holdfast.store_settings import BACKUP_WINDOW, DOCUMENT_LOGS, DOCUMENT_PARAMETERS, DOCUMENTS_VERSION
 from holdfast.stores import Documents

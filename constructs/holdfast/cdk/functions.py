@@ -25,8 +25,8 @@ from holdfast.cdk.acknowledge import AWS_SOLUTIONS, acknowledge
 from holdfast.cdk.bucket import GuardedBucket
 from holdfast.cdk.database import GuardedDatabase
 from holdfast.cdk.logs import log_group
+from holdfast.declaration import DeclarationError
 from holdfast.keys import ACCOUNT
-from holdfast.model import DeclarationError
 from holdfast.store_alarms import JOBS, failed_jobs, function_names
 from holdfast.stores import DRIFT_SCHEDULE
 

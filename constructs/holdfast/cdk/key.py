@@ -6,8 +6,8 @@ import aws_cdk as cdk
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from holdfast.catalog import Placed
 from holdfast.keys import keeps_key, key_policy
+from holdfast.placement import Placed
 
 
 def stack_key(scope: Construct, placed: Placed) -> kms.IKey:

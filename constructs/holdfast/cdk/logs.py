@@ -7,9 +7,9 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from holdfast.catalog import Placed
+from holdfast.environment import Tier
 from holdfast.keys import log_groups
-from holdfast.model import Tier
+from holdfast.placement import Placed
 from holdfast.store_settings import log_days
 
 

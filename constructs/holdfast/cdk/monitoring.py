@@ -13,7 +13,7 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from holdfast import monitoring
-from holdfast.catalog import Placed
+from holdfast.placement import Placed
 
 
 def alarm_topic(scope: Construct, placed: Placed, key: kms.IKey) -> str:

@@ -11,9 +11,10 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from holdfast.catalog import Placed
 from holdfast.cdk.logs import log_group
-from holdfast.model import DeclarationError, Tier
+from holdfast.declaration import DeclarationError
+from holdfast.environment import Tier
+from holdfast.placement import Placed
 from holdfast.regions import S3_PREFIX_LISTS
 from holdfast.stores import Broker
 
@@ -83,7 +84,7 @@ class Network(Construct):
 
     def reach_s3(self, source: ec2.SecurityGroup) -> None:
         """``source`` reaches S3 without leaving AWS's network."""
-        region, known = self._placed.region, {**S3_PREFIX_LISTS, **(self._placed.env.s3_prefix_lists or {})}
+        region, known = self._placed.region, {**S3_PREFIX_LISTS, **self._placed.env.s3_prefix_lists}
         if region not in known:
             raise DeclarationError(
                 f"S3's prefix list in {region} is not known: declare it in s3_prefix_lists of the environment "

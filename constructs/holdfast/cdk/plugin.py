@@ -14,10 +14,12 @@ from constructs import IConstruct
 
 from holdfast import stamp
 from holdfast.assembly import Synthesized, stacks
-from holdfast.catalog import Placed, placements
 from holdfast.contract import check, files, make
 from holdfast.days import day
-from holdfast.model import Environment, Stack
+from holdfast.environment import Environment
+from holdfast.estate import Estate
+from holdfast.placement import Placed
+from holdfast.policy import DEFAULT, Policy
 from holdfast.rules import RULES, cannot_be_waived, check_waivers, judge
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.foreign import Facts, judge_foreign
@@ -34,10 +36,8 @@ class Conventions:
     ``outdir`` is where the app is synthesized to; without it nothing is compared.
     """
 
-    def __init__(
-        self, stacks: Iterable[Stack], places: Iterable[Placed], *, now: datetime, outdir: Path | None = None
-    ) -> None:
-        self._stacks = tuple(stacks)
+    def __init__(self, estate: Estate, places: Iterable[Placed], *, now: datetime, outdir: Path | None = None) -> None:
+        self._estate = estate
         self._places = {p.id: p for p in places}
         self._today = day(now)
         self._outdir = outdir
@@ -56,7 +56,7 @@ class Conventions:
         return [rule.id for rule in RULES]
 
     def validate(self, context: cdk.IPolicyValidationContext) -> cdk.PolicyValidationPluginReport:
-        check_waivers(self._stacks)
+        check_waivers(self._estate)
         environments = dict.fromkeys(p.env for p in self._places.values())
         if self._outdir is None:
             seen = _read(context, {name: p.region for name, p in self._places.items()})
@@ -64,8 +64,8 @@ class Conventions:
                 self._bad([stack for stack, _ in seen], environments), {stack.where: path for stack, path in seen}
             )
         found = stacks(self._outdir)
-        stamp.write(self._outdir, self._stacks)
-        declared = {p.id: p.env.label for p in placements(self._stacks)}
+        stamp.write(self._outdir, self._estate)
+        declared = {p.id: p.env.label for p in self._estate.placements()}
         return _report(
             self._bad([s.seen for s in found], environments),
             {s.where: str(self._outdir / s.where) for s in found},
@@ -73,18 +73,26 @@ class Conventions:
         )
 
     def _bad(self, seen: Sequence[StackSeen], environments: Iterable[Environment]) -> list[Finding]:
-        findings = judge(self._stacks, seen, environments, today=self._today)
+        findings = judge(self._estate, seen, environments, today=self._today)
         return [f for f in findings if f.outcome in BAD]
 
 
 class HoldfastChecks(NagPack):
     """The protection rules as a cdk-nag pack, for any CDK app: one line, and every table is judged by its tags.
 
-    ``declared`` says of tables, by name or logical id, what their tags do not.
+    ``declared`` says of tables, by name or logical id, what their tags do not; ``policy`` what these tags are called,
+    and what is demanded.
     """
 
-    def __init__(self, scope: IConstruct | None = None, *, declared: Mapping[str, Facts] | None = None) -> None:
+    def __init__(
+        self,
+        scope: IConstruct | None = None,
+        *,
+        declared: Mapping[str, Facts] | None = None,
+        policy: Policy = DEFAULT,
+    ) -> None:
         super().__init__(scope)
+        self._policy = policy
         self._pack_name = "Holdfast"
         self._declared = dict(declared or {})
 
@@ -97,7 +105,7 @@ class HoldfastChecks(NagPack):
 
     def validate(self, context: cdk.IPolicyValidationContext) -> cdk.PolicyValidationPluginReport:
         seen = _read(context, {})
-        findings = [f for stack, _ in seen for f in judge_foreign(stack, self._declared)]
+        findings = [f for stack, _ in seen for f in judge_foreign(stack, self._declared, self._policy)]
         return _report([f for f in findings if f.outcome in BAD], {stack.where: path for stack, path in seen})
 
 

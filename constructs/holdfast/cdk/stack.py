@@ -7,14 +7,14 @@ from pathlib import Path
 import aws_cdk as cdk
 from constructs import Construct
 
-from holdfast.catalog import Placed
 from holdfast.cdk.key import stack_key
 from holdfast.cdk.monitoring import add_alarms, add_dashboard, alarm_topic
 from holdfast.cdk.stream import StreamProcessor, application_policy
 from holdfast.cdk.table import GuardedTable
+from holdfast.environment import Tier
 from holdfast.keys import needs_key
-from holdfast.model import Tier
 from holdfast.monitoring import table_alarms
+from holdfast.placement import Placed
 from holdfast.store_alarms import dashboard
 
 
@@ -26,11 +26,13 @@ class TableStack(cdk.Stack):
             scope,
             placed.id,
             stack_name=placed.name,
-            env=cdk.Environment(region=placed.region),
+            env=cdk.Environment(account=placed.account, region=placed.region),
             termination_protection=placed.env.tier is Tier.PROD,
             tags=placed.tags,
             synthesizer=cdk.DefaultStackSynthesizer(generate_bootstrap_version_rule=False),
         )
+        if renamed := placed.policy.renamed_tags:
+            self.template_options.metadata = {"Holdfast": {"Tags": renamed}}
         tags = cdk.Tags.of(self)
         for name, value in placed.tags.items():
             tags.add(name, value)
@@ -39,7 +41,8 @@ class TableStack(cdk.Stack):
         self.tables = {table.name: GuardedTable(self, table, placed, key) for table in placed.tables}
         if key and topic:
             for table in placed.watched:
-                add_alarms(self.tables[table.name], table_alarms(table, placed.fill(table.name)), placed, topic)
+                alarms = table_alarms(table, placed.fill(table.name), placed.policy.thresholds)
+                add_alarms(self.tables[table.name], alarms, placed, topic)
             for processor in placed.stack.processors:
                 table_of = self.tables[processor.table].table
                 StreamProcessor(self, processor, placed, root, table_of, key=key, topic=topic)

@@ -9,7 +9,6 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from holdfast import applications
-from holdfast.catalog import Placed
 from holdfast.cdk.applications import application_policy
 from holdfast.cdk.broker import GuardedBroker
 from holdfast.cdk.bucket import GuardedBucket
@@ -20,7 +19,8 @@ from holdfast.cdk.documents import GuardedDocuments
 from holdfast.cdk.functions import DatabaseFunctions
 from holdfast.cdk.pool import DatabasePool
 from holdfast.cdk.registry import ServiceRegistry
-from holdfast.model import DeclarationError
+from holdfast.declaration import DeclarationError
+from holdfast.placement import Placed
 from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Registry
 
 

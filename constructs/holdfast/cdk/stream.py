@@ -13,12 +13,14 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from holdfast.catalog import Placed
 from holdfast.cdk.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.cdk.monitoring import add_alarms
 from holdfast.cdk.table import GuardedTable
-from holdfast.model import Access, DeclarationError, Processor, Tier, construct_id
+from holdfast.declaration import DeclarationError
+from holdfast.environment import Tier
+from holdfast.model import Access, Processor, construct_id
 from holdfast.monitoring import failure_queue, processor_alarms
+from holdfast.placement import Placed
 
 BATCH_SIZE = 100
 MAX_RETRIES = 100
@@ -99,7 +101,7 @@ class StreamProcessor(Construct):
             memory_size=256,
             timeout=cdk.Duration.seconds(30),
             reserved_concurrent_executions=10,
-            environment={"ENVIRONMENT": placed.word, "FAILURES": failures.queue_url, **processor.variables},
+            environment={"ENVIRONMENT": placed.environment_name, "FAILURES": failures.queue_url, **processor.variables},
         )
         lambda_.CfnEventSourceMapping(
             self,

@@ -7,11 +7,12 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from holdfast.catalog import Placed
 from holdfast.cdk.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.cdk.tags import tag
-from holdfast.model import Attribute, DeclarationError, Encryption, Guard, Kind, Table
-from holdfast.policy import RECOVERY_DAYS, why_unprotected
+from holdfast.declaration import DeclarationError
+from holdfast.model import Attribute, Encryption, Guard, Kind, Table
+from holdfast.placement import Placed
+from holdfast.policy import why_unprotected
 
 KINDS = {
     Kind.STRING: dynamodb.AttributeType.STRING,
@@ -45,7 +46,7 @@ class GuardedTable(Construct):
             removal_policy=cdk.RemovalPolicy.RETAIN if Guard.RETAIN in guards else cdk.RemovalPolicy.DESTROY,
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=recovered,
-                recovery_period_in_days=RECOVERY_DAYS if recovered else None,
+                recovery_period_in_days=placed.recovery_days(table) if recovered else None,
             ),
             time_to_live_attribute=table.lifetime.ttl,
             stream=dynamodb.StreamViewType[stream.view.name] if stream else None,
@@ -67,7 +68,8 @@ def _acknowledge(construct: Construct, table: Table, placed: Placed, *, recovere
     backup = (f"{NIST}-DynamoDBInBackupPlan", f"{HIPAA}-DynamoDBInBackupPlan")
     if recovered:
         reason = (
-            f"recovered to any second of the last {RECOVERY_DAYS} days; the policy asks for no backup plan beside that"
+            f"recovered to any second of the last {placed.recovery_days(table)} days; "
+            "the policy asks for no backup plan beside that"
         )
         acknowledge(construct, reason, *backup)
     else:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import aws_cdk as cdk
 from constructs import IConstruct
 
-from holdfast.catalog import Placed
 from holdfast.model import Table
+from holdfast.placement import Placed
 from holdfast.stores import Store
 
 

@@ -21,7 +21,7 @@ from holdfast.errors import InputError
 from holdfast.text import counted, printable
 
 if TYPE_CHECKING:
-    from holdfast.finder import Estate
+    from holdfast.finder import Project
     from holdfast.rules.base import Finding
 
 Json = dict[str, Any]
@@ -61,11 +61,11 @@ def run(
     answers: Answers,
     today: date,
     against: str | None,
-    estate: Estate | None = None,
+    project: Project | None = None,
 ) -> int:
     found = stacks(outdir)
     made = _made(outdir, found)
-    failed = _failed(outdir, found, estate, today) if estate else []
+    failed = _failed(outdir, found, project, today) if project else []
     until = _day(answers.until, today) if answers.until is not None else None
     if os.environ.get("CI", "").lower() not in ("", "0", "false"):
         raise InputError("accept writes what a person has reviewed, so it does not run in CI: run it on your machine")
@@ -96,17 +96,17 @@ def run(
     return 0
 
 
-def _failed(outdir: Path, found: Sequence[Synthesized], estate: Estate, today: date) -> list[Finding]:
+def _failed(outdir: Path, found: Sequence[Synthesized], project: Project, today: date) -> list[Finding]:
     """What `check` will say of the declared stacks, the worst first: no contract can excuse it."""
     from holdfast import check_command
     from holdfast.report.places import at_declarations
     from holdfast.rules.base import ORDER, Outcome
 
-    check_command.prepare(outdir, estate)
-    environments = environments_in((s.seen for s in found), estate.stacks)
-    findings = check_command.judged(found, estate, environments, today)
+    check_command.prepare(outdir, project.estate)
+    environments = environments_in((s.seen for s in found), project.estate)
+    findings = check_command.judged(found, project.estate, environments, today)
     failed = [f for f in findings if f.outcome is Outcome.FAIL]
-    return at_declarations(sorted(failed, key=lambda f: ORDER[f.rule.severity]), estate)
+    return at_declarations(sorted(failed, key=lambda f: ORDER[f.rule.severity]), project)
 
 
 def _made(outdir: Path, found: Iterable[Synthesized]) -> dict[str, Json]:

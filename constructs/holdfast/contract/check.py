@@ -15,6 +15,7 @@ from holdfast.contract.files import FOLDER
 from holdfast.contract.hidden import Hidden, hidden
 from holdfast.contract.make import brought_up
 from holdfast.contract.pairing import flat
+from holdfast.contract.tags import names as tag_names
 from holdfast.contract.text import line_of, shown
 from holdfast.contract.touch import touches
 from holdfast.observed import Source
@@ -54,7 +55,8 @@ class Sides:
             return self.declared[id_]
         contract = self.contracts.get(id_) or self.made.get(id_) or {}
         tags = contract.get("stack", {}).get("tags")
-        found = tags.get("Environment") if isinstance(tags, dict) else None
+        name = tag_names(contract).get("Environment", "Environment")
+        found = tags.get(name) if isinstance(tags, dict) else None
         return found if isinstance(found, str) else None
 
     def judged(self, id_: str) -> bool:

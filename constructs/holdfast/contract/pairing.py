@@ -11,6 +11,7 @@ from holdfast.cfn import normal
 from holdfast.cfn.facts import facts
 from holdfast.contract import guards
 from holdfast.contract.guards import environment, physical_name, read, store_name, type_of
+from holdfast.contract.tags import with_our_names
 
 Json = dict[str, Any]
 Place = tuple[str, str]  # stack id and logical id
@@ -207,6 +208,7 @@ def flat(contracts: Mapping[str, Json]) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for id_, contract in contracts.items():
         nested = contract.get("nested")
+        contract = with_our_names(contract)
         found[id_] = {k: v for k, v in contract.items() if k != "nested"} if "nested" in contract else contract
         if isinstance(nested, dict):
             of = contract.get("of") or contract.get("stack") or {}

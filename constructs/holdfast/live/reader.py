@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.account import Account, Mention, Part, StackLive, Stores, TableSeen, Unreadable
-from holdfast.catalog import Placed
 from holdfast.iam import Call
 from holdfast.intrinsics import Unknown
 from holdfast.live import alarms, calls, mentions, stores, tables
@@ -19,7 +18,8 @@ from holdfast.live.options import Options
 from holdfast.live.session import Api, apis
 from holdfast.model import Encryption
 from holdfast.observed import ObservedKey, Source
-from holdfast.policy import REQUIRED_TAGS
+from holdfast.placement import Placed
+from holdfast.policy import DEFAULT
 from holdfast.template import StackSeen, observe
 
 Progress = Callable[[int, int], None]  # calls that are done, of how many
@@ -63,12 +63,14 @@ def read(
 class _Reader:
     def __init__(self, api: Api, names: Collection[str], places: Sequence[Placed], progress: Progress) -> None:
         self._api, self._names, self._places, self._progress = api, names, places, progress
+        self._required = set((places[0].policy if places else DEFAULT).tags)
         self._holes: dict[tuple[Part, Call, str, str | None], list[str]] = {}
         self._lock = threading.Lock()
         self._done = self._total = 0
+        self._account = ""
 
     def read(self, now: datetime) -> Account:
-        account = self._api.identity()
+        account = self._account = self._api.identity()
         with ThreadPoolExecutor(8) as pool:
             stacks = pool.submit(self._stacks)
             deleted = pool.submit(self._deleted)
@@ -221,7 +223,7 @@ class _Reader:
 
     def _settled(self, name: str, tags: Mapping[str, str]) -> bool:
         """Whether the pages can be believed: they lag behind, so a declared table that lacks a tag is asked itself."""
-        return bool(tags) and (name not in self._names or set(REQUIRED_TAGS) <= set(tags))
+        return bool(tags) and (name not in self._names or self._required <= set(tags))
 
     def _own_tags(self, arn: str, refused: CallError | None) -> Mapping[str, str] | Unknown:
         try:
@@ -337,6 +339,7 @@ class _Reader:
                 template=template,
                 name=name,
                 region=self._api.region,
+                account=self._account,
                 protected=stack.get("EnableTerminationProtection"),
                 source=Source.DEPLOYED,
             )

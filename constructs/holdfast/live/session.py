@@ -114,7 +114,7 @@ class Api:
         found = str(answer["Account"])
         if self._accounts and found not in self._accounts:
             wanted = " or ".join(self._accounts)
-            raise InputError(f"the credentials are of account {found}, not {wanted}: log in there, or drop --account")
+            raise InputError(f"the credentials are of account {found}; declared or asked for is {wanted}: log in there")
         return found
 
     def _hopeless(self, failure: CallError) -> str:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.account import Aspect, StackLive, Stores, StoreSeen
-from holdfast.catalog import Placed
 from holdfast.iam import Call
 from holdfast.intrinsics import Unknown
 from holdfast.live import store_calls as calls
@@ -19,7 +18,8 @@ from holdfast.live.session import Api
 from holdfast.live.store_words import Own, Resource
 from holdfast.model import Encryption
 from holdfast.observed import ObservedKey, Source
-from holdfast.policy import REQUIRED_TAGS
+from holdfast.placement import Placed
+from holdfast.policy import TagSource
 from holdfast.store_settings import CACHE_PARAMETERS, DOCUMENT_PARAMETERS, database_parameters
 from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Store
 from holdfast.template import StackSeen
@@ -133,14 +133,18 @@ class _Reader:
 
     def _tagged(self) -> dict[str, Mapping[str, str]] | Unknown:
         """Every store that wears all of our tags, declared or not."""
-        systems = sorted({p.stack.system for p in self._places})
-        mine = [{"Key": "ManagedBy", "Values": ["cdk"]}, {"Key": "Project", "Values": systems}]
+        required = self._places[0].policy.tags
+        ours = [n for n, source in required.items() if isinstance(source, str) or source is TagSource.SYSTEM]
+        mine = [
+            {"Key": name, "Values": sorted({p.tags[name] for p in self._places})}
+            for name in ours or [n for n, source in required.items() if source is TagSource.OWNER]
+        ]
         found = self.ask_all(TAGS, TagFilters=mine, ResourceTypeFilters=list(TAGGED), ResourcesPerPage=100)
         if isinstance(found, Unknown):
             return found
         here = [r for r in found if r["ResourceARN"].split(":")[3] in ("", self._api.region)]
         tags = {r["ResourceARN"]: {t["Key"]: t["Value"] for t in r["Tags"]} for r in here}
-        return {arn: own for arn, own in tags.items() if set(REQUIRED_TAGS) <= set(own)}
+        return {arn: own for arn, own in tags.items() if required.keys() <= own.keys()}
 
     @staticmethod
     def _without_nodes(tagged: dict[str, Mapping[str, str]] | Unknown, instances: Listed) -> Any:

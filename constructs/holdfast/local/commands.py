@@ -9,35 +9,35 @@ import time
 from argparse import Namespace
 from collections import Counter
 
-from holdfast.catalog import environments_named, placements
 from holdfast.errors import InputError
+from holdfast.estate import Estate
 from holdfast.local import deploy, process
 from holdfast.local.client import assembly
 from holdfast.local.gate import FILE
-from holdfast.model import Environment, Stack
 from holdfast.text import counted, printable
 
 HELD = "kept in .holdfast/local"
 
 
-def run(args: Namespace, stacks: tuple[Stack, ...]) -> int:
+def run(args: Namespace, estate: Estate | None) -> int:
     try:
-        return _run(args, stacks)
+        return _run(args, estate)
     except KeyboardInterrupt:
         raise InputError(f"interrupted: run `holdfast local {args.step}` again to finish it") from None
 
 
-def _run(args: Namespace, stacks: tuple[Stack, ...]) -> int:
+def _run(args: Namespace, estate: Estate | None) -> int:
     if args.step == "status":
         return status()
     with process.alone():
-        return _change(args, stacks)
+        return _change(args, estate)
 
 
-def _change(args: Namespace, stacks: tuple[Stack, ...]) -> int:
+def _change(args: Namespace, estate: Estate | None) -> int:
     match args.step:
         case "up":
-            return up(stacks, args.env)
+            assert estate
+            return up(estate, args.env)
         case "down":
             print(f"Stopped; its state is {HELD}." if process.stop() else "It does not run.")
         case "reset":
@@ -48,8 +48,8 @@ def _change(args: Namespace, stacks: tuple[Stack, ...]) -> int:
     return 0
 
 
-def up(stacks: tuple[Stack, ...], env: str) -> int:
-    places = placements(stacks, environments_named(env))
+def up(estate: Estate, env: str) -> int:
+    places = estate.placements(estate.named(env))
     began = time.monotonic()
     emulator = process.start()
     say(f"The emulator answers on {emulator.endpoint}.")
@@ -105,7 +105,7 @@ def show_recorded(emulator: process.Running) -> None:
 
 def show_settings(emulator: process.Running) -> None:
     print("\nTo use it by hand (boto3, aws, cdk):")
-    settings = {name: shlex.quote(value) for name, value in deploy.settings(emulator, Environment.PROD.region).items()}
+    settings = {name: shlex.quote(value) for name, value in deploy.settings(emulator, deploy.REGION).items()}
     secret = shlex.quote(str((process.HOME / FILE).resolve()))
     settings["AWS_SESSION_TOKEN"] = f'"$(cat {secret})"'  # the secret itself stays out of terminals and logs
     for name, value in settings.items():

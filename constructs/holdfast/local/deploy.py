@@ -22,6 +22,7 @@ FAILED_RESOURCE = re.compile(r"^(\S+) \|.*\| \w+_FAILED\s*\| (\S+)\s*\| .*?\((\w
 FAILED_STACK = re.compile(r"❌\s+(\S+) failed(?:: (.*))?")
 OWN = ("holdfast: ", "ERROR ")
 AT_ONCE = 4
+REGION = "us-east-1"  # where nothing else says one
 SETTLED = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
 Say = Callable[[str], None]
 
@@ -71,7 +72,7 @@ def synthesize(emulator: Running, env: str, home: Path = HOME) -> Path:
     outdir = home / f"cdk.out-{env}"
     shutil.rmtree(outdir, ignore_errors=True)
     line = [cdk(), "synth", "--quiet", "--no-notices", "-c", f"env={env}", "--output", str(outdir)]
-    run(line, environment(emulator, "us-east-1", home), home / "synth.log", "synth")
+    run(line, environment(emulator, REGION, home), home / "synth.log", "synth")
     refuse_other_accounts(assembly(outdir))
     return outdir
 
@@ -109,7 +110,7 @@ def deploy(emulator: Running, outdir: Path, say: Say, home: Path = HOME) -> None
         if (done := DONE.search(text)) and done[1] in names:
             say(f"  {done[1]}{' (unchanged)' if done[2] else ''}")
 
-    run(line, environment(emulator, "us-east-1", home), home / "deploy.log", "deploy", heard=progress)
+    run(line, environment(emulator, REGION, home), home / "deploy.log", "deploy", heard=progress)
 
 
 def run(

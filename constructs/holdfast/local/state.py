@@ -9,8 +9,6 @@ from holdfast.errors import InputError
 from holdfast.local import deploy, process
 from holdfast.local.client import Client
 
-REGION = "us-east-1"  # any: the emulator is emptied in all of them
-
 
 def put(fill: Callable[[Client, Path], None]) -> None:
     """Empties the running emulator, has ``fill`` fill it from the whole estate's cdk.out, and keeps the result."""
@@ -22,6 +20,6 @@ def put(fill: Callable[[Client, Path], None]) -> None:
         if not (outdir / "manifest.json").exists():
             outdir = deploy.synthesize(emulator, "all")
         client = Client(emulator=emulator)
-        client.rest("holdfast", REGION, "POST", "/_ministack/reset")
+        client.rest("holdfast", deploy.REGION, "POST", "/_ministack/reset")
         fill(client, outdir)
         process.ask(emulator, "/_holdfast/save")

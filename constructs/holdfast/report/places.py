@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.rules.base import Finding, Outcome
 
 if TYPE_CHECKING:
-    from holdfast.finder import Estate
+    from holdfast.finder import Project
 
 Place = Callable[[Finding], tuple[str, int]]
 TEMPLATE = ".template.json"
@@ -42,18 +42,19 @@ def contracts_folder(start: Path | None = None) -> Path | None:
     return None
 
 
-def at_declarations(findings: Iterable[Finding], estate: Estate | None) -> list[Finding]:
+def at_declarations(findings: Iterable[Finding], project: Project | None) -> list[Finding]:
     """``findings``; those that somebody has to do something about with the line that declares their table."""
     findings = list(findings)
-    if estate is None or not any(map(_actionable, findings)):
+    if project is None or not any(map(_actionable, findings)):
         return findings
-    from holdfast.catalog import placements
     from holdfast.declarations import declarations
 
-    source = estate.source.parent
-    lines = {name: shown_from(source / d.where) for name, d in declarations(estate.source).items()}
+    source = project.source.parent
+    lines = {name: shown_from(source / d.where) for name, d in declarations(project.source).items()}
     names: dict[tuple[str | None, str], str] = {(None, name): name for name in lines}  # lint speaks of declared names
-    names |= {(p.env.label, p.fill(t.name)): t.name for p in placements(estate.stacks) for t in (*p.tables, *p.stores)}
+    names |= {
+        (p.env.label, p.fill(t.name)): t.name for p in project.estate.placements() for t in (*p.tables, *p.stores)
+    }
     return [
         replace(f, declared=lines.get(names.get((f.environment, f.table or ""), ""))) if _actionable(f) else f
         for f in findings

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 
-from holdfast.catalog import Placed, placements
+from holdfast.declaration import DeclarationError
+from holdfast.environment import Environment
+from holdfast.estate import Estate
 from holdfast.garbage import uncollected
-from holdfast.model import DeclarationError, Environment, Stack, Table, Waiver
+from holdfast.model import Table, Waiver
+from holdfast.placement import Placed
 from holdfast.rules import alarms, contract, estate, live, protection, resources, schema, shape, stores
 from holdfast.rules.base import Finding, Rule, Source
 from holdfast.rules.engine import ACTIONABLE, finding, run, untouchable
@@ -56,14 +59,14 @@ WARN_DAYS = 30
 
 
 def judge(
-    stacks: Iterable[Stack],
+    estate: Estate,
     seen: Sequence[StackSeen],
     environments: Iterable[Environment],
     *,
     today: date,
 ) -> list[Finding]:
     """Every verdict about every declared table of ``environments`` and about everything else that ``seen`` shows."""
-    places = placements(stacks, environments)
+    places = estate.placements(environments)
     with uncollected():
         return excused(verdicts(places, seen, POLICY), places, today)
 
@@ -90,9 +93,9 @@ def cannot_be_waived(found: Finding) -> bool:
     return not found.rule.waivable and found.untouchable
 
 
-def check_waivers(stacks: Iterable[Stack]) -> None:
+def check_waivers(estate: Estate) -> None:
     """Refuses waivers of rules that do not exist, and of what nobody may waive."""
-    for placed in placements(stacks):
+    for placed in estate.placements():
         for table in (*placed.tables, *placed.stores):
             for waiver in table.waivers:
                 rule = BY_ID.get(current(waiver.rule))
@@ -105,9 +108,9 @@ def check_waivers(stacks: Iterable[Stack]) -> None:
                     )
 
 
-def expiring(stacks: Iterable[Stack], today: date) -> Iterator[tuple[Table | Store, Waiver, int]]:
+def expiring(estate: Estate, today: date) -> Iterator[tuple[Table | Store, Waiver, int]]:
     """Waivers that end within thirty days, with the days that are left."""
-    for stack in stacks:
+    for stack in estate.stacks:
         for table in (*stack.tables, *stack.stores):
             for waiver in table.waivers:
                 if waiver.expires and 0 <= (left := (waiver.expires - today).days) <= WARN_DAYS:

@@ -41,7 +41,7 @@ def as_declared(s: TableSubject) -> Verdict:
         return EXEMPT
     if isinstance(s.seen.alarms, Unknown):
         return unknown(f"alarms cannot be read: {s.seen.alarms.reason}")
-    declared = table_alarms(s.table, s.placed.fill(s.table.name))
+    declared = table_alarms(s.table, s.placed.fill(s.table.name), s.placed.policy.thresholds)
     changed = [c for alarm in declared for c in changes(alarm, s.seen.alarms.get(alarm.name))]
     return fail(f"not as declared: {', '.join(changed)}") if changed else PASS
 

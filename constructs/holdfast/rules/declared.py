@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from holdfast.access import Entity, Match, Pattern
-from holdfast.catalog import Placed
-from holdfast.model import Environment, Key, Projection, Stack, Table
+from holdfast.estate import Estate
+from holdfast.model import Key, Projection, Stack, Table
+from holdfast.placement import Placed
 from holdfast.reserved import RESERVED
 
 MANY_COPIES = 5  # writes per new item from which on a table is worth a look
@@ -22,7 +23,7 @@ UNDECLARED = "no declared identity"
 class Declared:
     """One table, with what its stack and the other stacks say of it."""
 
-    stacks: tuple[Stack, ...]
+    estate: Estate
     stack: Stack
     table: Table
 
@@ -233,7 +234,7 @@ def _iso(at: datetime) -> str:
 
 
 def confused(d: Declared) -> Found:
-    owners = {table.name: stack for stack in d.stacks for table in stack.tables}
+    owners = {table.name: stack for stack in d.estate.stacks for table in stack.tables}
     for relation in d.stack.relations:
         if relation.table != d.table.name:
             continue
@@ -257,8 +258,14 @@ def unread(d: Declared) -> Found:
         yield "", f"the stream ({stream.view.value}) is on and has no declared consumer"
 
 
+def astray(d: Declared) -> Found:
+    successor = d.table.state.replaced_by
+    if successor and successor not in {table.name for stack in d.estate.stacks for table in stack.tables}:
+        yield "", f"it is replaced by {successor}, which no stack declares"
+
+
 def assumed(d: Declared) -> Found:
     # The environment fills in names only; what is assumed is the same in all of them.
-    assumptions = Placed(d.stack, Environment.PROD).assumptions(d.table)
+    assumptions = Placed(d.stack, d.estate.environments[0]).assumptions(d.table)
     if facts := dict.fromkeys(a.assumed.fact.value for a in assumptions):
         yield "", f"assumed and not documented: {', '.join(facts)}"

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from holdfast.catalog import Placed
 from holdfast.cfn.tree import texts
+from holdfast.environment import Tier
 from holdfast.intrinsics import Unknown
-from holdfast.model import Data, Durable, Table, Tier
+from holdfast.model import Data, Durable, Table
 from holdfast.observed import GLOBAL_TABLE, Observed, ObservedKey
+from holdfast.placement import Placed
 from holdfast.rules.base import EXEMPT, Check, Finding, Outcome, Rule, Source, Verdict, run_check
 from holdfast.rules.store_subject import StoreSubject, cluster_of, find, identified, mentioned, strangers
 from holdfast.rules.subjects import (
@@ -130,7 +131,7 @@ class _Estate:
         return [
             (stack, where)
             for stack, where in self.named.get(placed.fill(table.name), ())
-            if stack == placed.id or self.shown[stack].region in (None, placed.region)
+            if stack == placed.id or _in_the_same_place(self.shown[stack], placed)
         ]
 
     def _store(self, placed: Placed, store: Store, stack: StackSeen | None) -> Iterator[Any]:
@@ -267,3 +268,10 @@ def _undeclared(rule: Rule, said: Verdict, stranger: Stranger) -> Finding:
 def untouchable(table: Table | Store, placed: Placed) -> bool:
     """Whether protection may never be waived: personal durable data in production."""
     return table.data is Data.PERSONAL and isinstance(table.lifetime, Durable) and placed.env.tier is Tier.PROD
+
+
+def _in_the_same_place(stack: StackSeen, placed: Placed) -> bool:
+    """Whether two stacks may meet: in one region of one account, as far as either says."""
+    return stack.region in (None, placed.region) and (
+        None in (stack.account, placed.account) or stack.account == placed.account
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.environment import Tier
 from holdfast.intrinsics import Unknown
-from holdfast.model import Table, Tier
+from holdfast.model import Table
 from holdfast.observed import GLOBAL_TABLE, TABLE
 from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
 from holdfast.rules.store_subject import IDENTITY, STORES
@@ -100,13 +101,17 @@ def in_place(s: StackSubject) -> Verdict:
         return fail(f"it is called {stack.name}, declared is {placed.name}")
     if stack.region is None:
         return unknown("its region is decided at deploy time")
-    return PASS if stack.region == placed.region else fail(f"it is in {stack.region}, declared is {placed.region}")
+    if stack.region != placed.region:
+        return fail(f"it is in {stack.region}, declared is {placed.region}")
+    if placed.account and stack.account != placed.account:
+        return fail(f"it is in account {stack.account or 'of the credentials'}, declared is {placed.account}")
+    return PASS
 
 
 PLACE = Rule(
     id="HF210",
-    title="Stacks keep their name and their region",
-    why="A stack under another name or in another region is a new stack beside the old one: its tables are empty copies, and the "
+    title="Stacks keep their name, region and account",
+    why="A stack under another name, in another region or account is a new stack beside the old one: its tables are empty copies, and the "
     "old ones are watched by nobody.",
     remediation="Restore the name {stack} and the region {region}; the construct takes both from the declaration.",
     severity=Severity.CRITICAL,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from holdfast.catalog import Placed
+from holdfast.environment import Environment, Tier
 from holdfast.intrinsics import Unknown
-from holdfast.model import Attribute, Data, Durable, Environment, Key, Stack, Table, Transient
+from holdfast.model import Attribute, Data, Durable, Key, Stack, Table, Transient
 from holdfast.observed import GLOBAL_TABLE, NamedKey, Observed
+from holdfast.placement import Placed
+from holdfast.policy import DEFAULT, Policy, TagSource
 from holdfast.rules import estate, protection
 from holdfast.rules.base import Check, Finding, Rule, Verdict, fail, unknown
 from holdfast.rules.engine import verdict
@@ -17,6 +19,7 @@ from holdfast.template import StackSeen, observe
 
 # Words for environments in which data may be lost; whatever else a tag says is treated like production.
 HARMLESS = frozenset({"test", "dev", "development", "sandbox", "staging", "qa", "ci", "local"})
+NOWHERE = "us-east-1"  # an environment has a region, and no rule here asks for it
 TAGS = next(r for r in protection.RULES if r.id == "HF010")
 # What a stranger's table can be asked for: its shape, tags' values and alarms are its own team's affair.
 ASKED = frozenset(f"HF00{n}" for n in range(1, 9))
@@ -34,14 +37,14 @@ class Facts:
 
     lifetime: Durable | Transient
     data: Data
-    environment: Environment = Environment.PROD
+    tier: Tier = Tier.PROD
 
 
-def judge_foreign(stack: StackSeen, declared: Mapping[str, Facts]) -> Iterator[Finding]:
+def judge_foreign(stack: StackSeen, declared: Mapping[str, Facts], policy: Policy = DEFAULT) -> Iterator[Finding]:
     """Findings about every table of a stack that Holdfast does not declare."""
     for seen in observe(stack):
         name = seen.name if isinstance(seen.name, str) else seen.where.rpartition("#")[2]
-        for rule, said in _verdicts(seen, declared.get(name)):
+        for rule, said in _verdicts(seen, declared.get(name), policy):
             yield Finding(
                 rule=rule,
                 outcome=said.outcome,
@@ -57,42 +60,46 @@ def judge_foreign(stack: StackSeen, declared: Mapping[str, Facts]) -> Iterator[F
             )
 
 
-def _verdicts(seen: Observed, facts: Facts | None) -> Iterator[tuple[Rule, Verdict]]:
+def _verdicts(seen: Observed, facts: Facts | None, policy: Policy) -> Iterator[tuple[Rule, Verdict]]:
     if seen.type == GLOBAL_TABLE:
         yield estate.GLOBAL, fail("a GlobalTable keeps its protection per replica, where no rule looks: use Table")
         return
     if isinstance(seen.encryption, NamedKey):  # a central key may be as good as one of its own
         seen = replace(seen, encryption=Unknown(f"key {seen.encryption.name} is not in this template"))
-    said = facts or _from_tags(seen)
+    said = facts or _from_tags(seen, policy)
     if isinstance(said, Verdict):
         yield TAGS, said
         return
     table = Table(name="foreign", purpose="", key=Key(Attribute("id")), lifetime=said.lifetime, data=said.data)
-    placed = Placed(Stack(id=seen.stack, system="", owner="", tables=(table,)), said.environment)
+    placed = Placed(
+        Stack(id=seen.stack, system="", owner="", tables=(table,)),
+        Environment(said.tier.value, said.tier, NOWHERE),
+        policy=policy,
+    )
     subject = TableSubject(placed, table, placed.required(table), seen)
     for rule in RULES:
         yield rule, verdict(rule, subject)
 
 
-def _from_tags(seen: Observed) -> Facts | Verdict:
+def _from_tags(seen: Observed, policy: Policy) -> Facts | Verdict:
     """What the tags say, or why nothing can be said."""
     if isinstance(seen.tags, Unknown):
         return unknown(f"tags cannot be read: {seen.tags.reason}")
-    lifetime, data = (seen.tags.get(name) for name in ("Lifetime", "DataClass"))
+    names = [str(policy.tag(s)) for s in (TagSource.LIFETIME, TagSource.DATA_CLASS, TagSource.ENVIRONMENT)]
+    lifetime, data, environment = (seen.tags.get(name) for name in names)
     for name, value, words in (
-        ("Lifetime", lifetime, ("durable", "transient")),
-        ("DataClass", data, [d.value for d in Data]),
+        (names[0], lifetime, ("durable", "transient")),
+        (names[1], data, [d.value for d in Data]),
     ):
         if isinstance(value, Unknown):
             return unknown(f"tag {name} is decided at deploy time")
         if value not in words:
             return fail(f"tag {name} is {value!r}: say {' or '.join(words)}")
-    word = str(seen.tags.get("Environment", "")).lower()
     return Facts(
         # Any attribute will do for a table whose team alone knows it; that there is one is what counts.
         lifetime=Durable(ttl=seen.ttl if isinstance(seen.ttl, str) else None)
         if lifetime == "durable"
         else Transient(ttl=seen.ttl if isinstance(seen.ttl, str) else "ttl"),
         data=Data(data),
-        environment=Environment.TEST if word in HARMLESS else Environment.PROD,
+        tier=Tier.TEST if str(environment or "").lower() in HARMLESS else Tier.PROD,
     )

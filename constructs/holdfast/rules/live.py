@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from holdfast.account import IndexUse, TableSeen
-from holdfast.catalog import Assumption, Placed
+from holdfast.declaration import DeclarationError
+from holdfast.environment import Aspect
 from holdfast.intrinsics import Unknown
-from holdfast.model import Attribute, DeclarationError, Fact, Governance, Index, Key, Kind, Projection, Table, Usage
+from holdfast.model import Attribute, Fact, Governance, Index, Key, Kind, Projection, Table, Usage
 from holdfast.observed import Observed
+from holdfast.placement import Assumption, Placed
 from holdfast.rules.base import EXEMPT, PASS, Outcome, Rule, Severity, Verdict, fail, unknown
 
 WINDOW_DAYS = 30  # over which reads of an index are counted
@@ -234,21 +236,27 @@ def index_value(index: str, use: IndexUse, live: TableSeen, *, of: int, days_old
     return fail(f"{says}; nobody reads it. {saved}; {cost}")
 
 
-def twins(one: Observed, other: Observed, labels: tuple[str, str]) -> Verdict:
-    """Whether two environments' copies of a table are alike in whatever protection has no say in."""
+def twins(
+    one: Observed, other: Observed, labels: tuple[str, str], allowed: Collection[Aspect] = frozenset()
+) -> Verdict:
+    """Whether two environments' copies of a table are alike in what is not ``allowed`` to differ."""
     parts, unread = [], []
     for what, a, b in (
-        ("the key", one.key, other.key),
-        ("billing", one.billing, other.billing),
-        ("expiry", one.ttl, other.ttl),
-        ("the stream", one.stream, other.stream),
+        (Aspect.KEY, one.key, other.key),
+        (Aspect.BILLING, one.billing, other.billing),
+        (Aspect.EXPIRY, one.ttl, other.ttl),
+        (Aspect.STREAM, one.stream, other.stream),
     ):
+        if what in allowed:
+            continue
         if isinstance(a, Unknown) or isinstance(b, Unknown):
-            unread.append(what)
+            unread.append(what.value)
         elif a != b:
-            parts.append(f"{what} is {_show(a)} in {labels[0]} and {_show(b)} in {labels[1]}")
-    if isinstance(one.indexes, Unknown) or isinstance(other.indexes, Unknown):
-        unread.append("indexes")
+            parts.append(f"{what.value} is {_show(a)} in {labels[0]} and {_show(b)} in {labels[1]}")
+    if Aspect.INDEXES in allowed:
+        pass
+    elif isinstance(one.indexes, Unknown) or isinstance(other.indexes, Unknown):
+        unread.append(Aspect.INDEXES.value)
     else:
         parts += _indexes_differ(one.indexes, other.indexes, labels)
     if parts:

@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from holdfast.catalog import Placed
 from holdfast.intrinsics import Unknown
 from holdfast.keys import keeps_key, key_policy
 from holdfast.model import Guard
 from holdfast.observed import TABLE, NamedKey, Observed, ObservedKey, Source
-from holdfast.policy import RECOVERY_DAYS, REQUIRED_TAGS
+from holdfast.placement import Placed
+from holdfast.policy import MAX_RECOVERY_DAYS
 from holdfast.rules import store_backups, store_buckets, store_checks
 from holdfast.rules.access import judge_policy, no_stranger
 from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
@@ -60,11 +60,10 @@ def recovery_period(s: TableSubject) -> Verdict:
         return unknown(f"the recovery period cannot be read: {days.reason}")
     if days is None:
         return PASS  # DynamoDB keeps 35 days unless told otherwise
-    if not str(days).isdigit() or int(days) > RECOVERY_DAYS:
+    if not str(days).isdigit() or int(days) > MAX_RECOVERY_DAYS:
         return unknown(f"a recovery period of {days} is none that DynamoDB takes")
-    if int(days) == RECOVERY_DAYS:
-        return PASS
-    return fail(f"recovery reaches back {days} days, required are {RECOVERY_DAYS}")
+    wanted = s.placed.recovery_days(s.table)
+    return PASS if int(days) >= wanted else fail(f"recovery reaches back {days} days, required are {wanted}")
 
 
 def expiry(s: TableSubject) -> Verdict:
@@ -236,7 +235,7 @@ def encryption(s: TableSubject) -> Verdict:
 def tags_present(s: TableSubject) -> Verdict:
     if isinstance(s.seen.tags, Unknown):
         return unknown(f"tags cannot be read: {s.seen.tags.reason}")
-    missing = [t for t in REQUIRED_TAGS if t not in s.seen.tags]
+    missing = [t for t in s.placed.policy.tags if t not in s.seen.tags]
     return fail(f"tags are missing: {', '.join(missing)}") if missing else PASS
 
 

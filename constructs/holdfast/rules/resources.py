@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from holdfast.catalog import Placed
 from holdfast.intrinsics import Reference, Unknown
+from holdfast.placement import Placed
 from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
 from holdfast.rules.same import alike
 from holdfast.rules.subjects import Consumer, Resource, StackSubject

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import date
 
+from holdfast.estate import Estate
 from holdfast.model import Stack, Table
 from holdfast.rules import declared as check
 from holdfast.rules.base import Check, Finding, Outcome, Rule, Severity, Source, Verdict, run_check
 from holdfast.rules.waivers import waived
 
 
-def lint(stacks: Iterable[Stack], *, today: date) -> list[Finding]:
+def lint(estate: Estate, *, today: date) -> list[Finding]:
     """Everything that the rules below have to say about the declared tables, in order of declaration."""
-    stacks = tuple(stacks)
     return [
         waived(_finding(rule, stack, table, said), table.waivers, today)
-        for stack in stacks
+        for stack in estate.stacks
         for table in stack.tables
         for rule in RULES
         for checked in rule.checks
-        for said in run_check(checked, check.Declared(stacks, stack, table))
+        for said in run_check(checked, check.Declared(estate, stack, table))
     ]
 
 
@@ -273,5 +273,16 @@ RULES: tuple[Rule, ...] = (
         ),
         severity=Severity.INFO,
         checks=(_each(check.assumed),),
+    ),
+    Rule(
+        id="HF416",
+        title="A successor is declared",
+        why=(
+            "A table that names its successor is kept until that one holds its items. A successor that no stack "
+            "declares cannot be compared with it, so nothing says when it may go."
+        ),
+        remediation="Declare the table that replaces {table}, or delete replaced_by= from its state.",
+        severity=Severity.MEDIUM,
+        checks=(_each(check.astray),),
     ),
 )

@@ -10,7 +10,6 @@ from typing import Any
 from holdfast.broker_alarms import LagAlarm
 from holdfast.intrinsics import Reference, Unknown
 from holdfast.model import Guard
-from holdfast.policy import REQUIRED_TAGS
 from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
 from holdfast.rules.same import alike, changes
 from holdfast.rules.store_backups import kept
@@ -378,7 +377,7 @@ def tagged(s: StoreSubject) -> Verdict:
     listed = tags if isinstance(tags, list) else []
     pairs = tags.items() if isinstance(tags, dict) else ((t.get("Key"), t.get("Value")) for t in listed if _is(t))
     seen = {str(k): v for k, v in pairs}
-    wrong = sorted(n for n in REQUIRED_TAGS if seen.get(n) != want[n])
+    wrong = sorted(n for n in s.placed.policy.tags if seen.get(n) != want[n])
     return fail(f"tags missing or wrong: {', '.join(wrong)}") if wrong else PASS
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from holdfast.catalog import Placed
+from holdfast.environment import Tier
 from holdfast.intrinsics import Reference, Resolver, Unknown
 from holdfast.keys import ACCOUNT
-from holdfast.model import NONE, Guard, Tier
+from holdfast.model import NONE, Guard
+from holdfast.placement import Placed
 from holdfast.regions import partition
 from holdfast.rules.base import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 from holdfast.rules.same import alike

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from holdfast.catalog import Placed
 from holdfast.intrinsics import Unknown
 from holdfast.model import Guard, Processor, Table
 from holdfast.observed import Observed, ObservedKey
+from holdfast.placement import Placed
 from holdfast.stores import Store
 from holdfast.template import StackSeen
 

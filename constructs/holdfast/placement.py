@@ -1,4 +1,4 @@
-"""Declared stacks placed in environments: every name resolved, every clash refused."""
+"""A declared stack in one place of an environment: every name resolved."""
 
 from __future__ import annotations
 
@@ -6,39 +6,38 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from holdfast.model import (
-    Assumed,
-    Attribute,
-    DeclarationError,
-    Environment,
-    Fact,
-    Governance,
-    Guard,
-    Stack,
-    Table,
-    fill,
-    illegal_name,
-    unknown_placeholders,
-)
-from holdfast.policy import lifetime, required
+from holdfast.declaration import DeclarationError
+from holdfast.environment import Environment, Place
+from holdfast.model import Assumed, Attribute, Fact, Governance, Guard, Stack, Table, fill
+from holdfast.policy import DEFAULT, OF_STORES, Policy, TagSource, lifetime, required
 from holdfast.stores import Broker, Store, Topic
 
 
 @dataclass(frozen=True)
 class Placed:
-    """One declared stack in one environment."""
+    """One declared stack in one place of an environment; ``at`` is the first of them unless told otherwise."""
 
     stack: Stack
     env: Environment
+    at: Place | None = None
+    policy: Policy = DEFAULT
 
     @property
-    def word(self) -> str:
+    def environment_name(self) -> str:
         """What this system calls the environment: some say ``production`` for prod."""
         return self.stack.words.get(self.env, self.env.label)
 
+    @cached_property
+    def place(self) -> Place:
+        return self.at or places(self.stack, self.env)[0]
+
     @property
     def region(self) -> str:
-        return self.stack.region or self.env.region
+        return self.place.region
+
+    @property
+    def account(self) -> str | None:
+        return self.place.account
 
     @cached_property
     def name(self) -> str:
@@ -47,8 +46,17 @@ class Placed:
 
     @cached_property
     def id(self) -> str:
-        """Unique among all environments, because one stack name may exist in two of them."""
-        return self.name if "{" in self.stack.id else f"{self.name}-{self.env.label}"
+        """Unique in the estate, because one stack name may exist in several environments, accounts and regions.
+
+        In the first place of an environment it says nothing of the place, so that adding another renames nothing.
+        """
+        first = places(self.stack, self.env)[0]
+        parts = [self.name] if "{" in self.stack.id else [self.name, self.env.label]
+        if self.region != first.region and "{region}" not in self.stack.id:
+            parts.append(self.region)
+        if self.account and self.account != first.account and "{account}" not in self.stack.id:
+            parts.append(self.account)
+        return "-".join(parts)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -74,27 +82,39 @@ class Placed:
 
     @property
     def tags(self) -> dict[str, str]:
-        return {
-            "Project": self.stack.system,
-            "System": self.stack.system,
-            "Environment": self.env.label,
-            "Owner": self.stack.owner,
-            "ManagedBy": "cdk",
+        """What everything in the stack is tagged with: the stack's own tags, and those that the policy requires."""
+        values = {
+            TagSource.SYSTEM: self.stack.system,
+            TagSource.ENVIRONMENT: self.env.label,
+            TagSource.OWNER: self.stack.owner,
         }
+        required = {
+            name: source if isinstance(source, str) else values[source]
+            for name, source in self.policy.tags.items()
+            if isinstance(source, str) or source in values
+        }
+        return {**self.stack.tags, **required}
 
     def fill(self, text: str) -> str:
         return fill(text, self._words)
 
     @cached_property
     def _words(self) -> dict[str, str]:
-        return {"env": self.word, "Env": self.word.title(), "region": self.region}
+        name = self.environment_name
+        return {"env": name, "Env": name.title(), "region": self.region, "account": self.account or ""}
 
     def table_tags(self, table: Table | Store) -> dict[str, str]:
         """What a table or store is tagged with beyond its stack's tags."""
-        return {"DataClass": table.data.value, "Lifetime": lifetime(table), "Name": self.fill(table.name)}
+        values = {TagSource.DATA_CLASS: table.data.value, TagSource.LIFETIME: lifetime(table)}
+        values[TagSource.NAME] = self.fill(table.name)
+        return {name: values[s] for name, s in self.policy.tags.items() if isinstance(s, TagSource) and s in OF_STORES}
 
     def required(self, table: Table | Store) -> Guard:
-        return required(table, self.env, self.stack.floor)
+        return required(table, self.env, self.stack.floor, self.policy)
+
+    def recovery_days(self, table: Table) -> int:
+        """How far back a table can be restored, where it can."""
+        return table.recovery_days or self.policy.recovery_days
 
     def topic(self, broker: Broker, topic: Topic) -> str:
         """The full name of a topic here."""
@@ -110,6 +130,13 @@ class Placed:
                 yield Assumption(self.fill(table.name), about, assumed, value)
 
 
+def places(stack: Stack, env: Environment) -> tuple[Place, ...]:
+    """Where a stack is deployed in ``env``: everywhere, or in its own region of each account."""
+    if stack.region is None:
+        return env.places
+    return tuple(dict.fromkeys(Place(stack.region, place.account) for place in env.places))
+
+
 @dataclass(frozen=True, slots=True)
 class Assumption:
     """One assumed fact of one table in one environment, with the value that was assumed."""
@@ -118,53 +145,6 @@ class Assumption:
     index: str | None
     assumed: Assumed
     value: str
-
-
-def catalog(*stacks: Stack) -> tuple[Stack, ...]:
-    """All stacks of the estate, refused where two would fight over a name in one account and region."""
-    owners: dict[tuple[str, str, str], Placed] = {}
-    ids: dict[str, Placed] = {}
-    declared = {env: {p.fill(t.name) for p in placements(stacks, [env]) for t in p.tables} for env in Environment}
-    for placed in placements(stacks):
-        if wrong := unknown_placeholders(placed.stack.id):
-            raise DeclarationError(f"stack {placed.stack.id}: {wrong}")
-        if ids.setdefault(placed.id, placed) is not placed:
-            raise DeclarationError(f"stack {placed.id} is declared twice for {placed.env.label}; rename or merge one")
-        for table in placed.tables:
-            name = placed.fill(table.name)
-            if illegal := illegal_name(name):
-                raise DeclarationError(f"table {table.name}: in {placed.env.label} its name {name!r} {illegal}")
-            if (successor := table.state.replaced_by) and placed.fill(successor) not in declared[placed.env]:
-                raise DeclarationError(f"table {name} is replaced by {placed.fill(successor)}, which no stack declares")
-            _claim(owners, placed, "table", name)
-        for store in placed.stores:
-            _claim(owners, placed, type(store).__name__.lower(), placed.fill(store.name))
-    return stacks
-
-
-def _claim(owners: dict[tuple[str, str, str], Placed], placed: Placed, kind: str, name: str) -> None:
-    first = owners.setdefault((placed.region, kind, name), placed)
-    if first is not placed:
-        raise DeclarationError(
-            f"{kind} {name} is declared by {first.id} and by {placed.id} in {placed.region}; "
-            f"a {kind} has one stack: drop one declaration"
-        )
-
-
-def placements(stacks: Iterable[Stack], environments: Iterable[Environment] = Environment) -> tuple[Placed, ...]:
-    """Every stack in every one of ``environments`` that it is declared for."""
-    wanted = tuple(environments)
-    return tuple(Placed(stack, env) for env in wanted for stack in stacks if env in stack.environments)
-
-
-def environments_named(label: str) -> tuple[Environment, ...]:
-    """``all`` or one environment's label; anything else is refused with the labels that exist."""
-    if label == "all":
-        return tuple(Environment)
-    try:
-        return (Environment.named(label),)
-    except DeclarationError as error:
-        raise DeclarationError(f"{error}, all") from None
 
 
 def _value(stack: Stack, table: Table, index: str | None, fact: Fact) -> str:

@@ -1,0 +1,111 @@
+"""Everything that a company declares, as one object: environments, policy and stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from holdfast.declaration import DeclarationError
+from holdfast.environment import Environment
+from holdfast.model import Stack, illegal_name, unknown_placeholders
+from holdfast.placement import Placed, places
+from holdfast.policy import DEFAULT, Policy, TagSource
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estate:
+    """The declared stacks, refused where two would fight over a name in one account and region."""
+
+    name: str
+    environments: tuple[Environment, ...]
+    stacks: tuple[Stack, ...]
+    policy: Policy = DEFAULT
+
+    def __post_init__(self) -> None:
+        labels = [e.label for e in self.environments]
+        for label in labels:
+            if labels.count(label) > 1:
+                raise DeclarationError(f"two environments are called {label}; rename one")
+        for stack in self.stacks:
+            self._check_stack(stack)
+        self._check_names()
+
+    def placements(self, environments: Iterable[Environment] | None = None) -> tuple[Placed, ...]:
+        """Every stack in every place of ``environments`` that it is declared for; of all, unless some are named."""
+        if environments is None:
+            return self._placements
+        wanted = tuple(environments)
+        return tuple(p for env in wanted for p in self._placements if p.env == env)
+
+    def named(self, label: str) -> tuple[Environment, ...]:
+        """``all`` or one environment's label; anything else is refused with the labels that exist."""
+        if label == "all":
+            return self.environments
+        for env in self.environments:
+            if env.label == label:
+                return (env,)
+        known = ", ".join((*(e.label for e in self.environments), "all"))
+        raise DeclarationError(f"unknown environment {label!r}: known are {known}")
+
+    @cached_property
+    def _placements(self) -> tuple[Placed, ...]:
+        return tuple(
+            Placed(stack, env, place, self.policy)
+            for env in self.environments
+            for stack in self.stacks
+            if stack.environments is None or env in stack.environments
+            for place in places(stack, env)
+        )
+
+    def _check_stack(self, stack: Stack) -> None:
+        if wrong := unknown_placeholders(stack.id):
+            raise DeclarationError(f"stack {stack.id}: {wrong}")
+        named = (*(stack.environments or ()), *stack.undeployed, *stack.words)
+        for env in (*named, *(env for table in stack.tables for env in table.only or ())):
+            if env not in self.environments:
+                known = ", ".join(e.label for e in self.environments)
+                raise DeclarationError(f"stack {stack.id}: {env.label} is not an environment of the estate ({known})")
+        asked = self.policy.recovery_days
+        for table in stack.tables:
+            if table.recovery_days is not None and table.recovery_days < asked:
+                raise DeclarationError(
+                    f"table {table.name}: recovery_days={table.recovery_days} is less than the {asked} that the policy "
+                    "asks for; drop it"
+                )
+        for name, source in self.policy.tags.items():
+            if source is TagSource.STACK and name not in stack.tags:
+                raise DeclarationError(f"stack {stack.id}: the policy requires the tag {name}: add it to tags=")
+            if source is not TagSource.STACK and name in stack.tags:
+                raise DeclarationError(f"stack {stack.id}: the policy gives the tag {name}; drop it from tags=")
+
+    def _check_names(self) -> None:
+        owners: dict[tuple[str | None, str, str, str], Placed] = {}
+        ids: dict[str, Placed] = {}
+        for placed in self._placements:
+            if ids.setdefault(placed.id, placed) is not placed:
+                raise DeclarationError(
+                    f"stack {placed.id} is declared twice for {placed.env.label}; rename or merge one"
+                )
+            names = (placed.stack.id, *(s.name for s in (*placed.tables, *placed.stores)))
+            if placed.account is None and any("{account}" in name for name in names):
+                raise DeclarationError(
+                    f"stack {placed.stack.id}: a name holds {{account}}; "
+                    f"give environment {placed.env.label} its account="
+                )
+            for table in placed.tables:
+                name = placed.fill(table.name)
+                if illegal := illegal_name(name):
+                    raise DeclarationError(f"table {table.name}: in {placed.env.label} its name {name!r} {illegal}")
+                _claim(owners, placed, "table", name)
+            for store in placed.stores:
+                _claim(owners, placed, type(store).__name__.lower(), placed.fill(store.name))
+
+
+def _claim(owners: dict[tuple[str | None, str, str, str], Placed], placed: Placed, kind: str, name: str) -> None:
+    first = owners.setdefault((placed.account, placed.region, kind, name), placed)
+    if first is not placed:
+        raise DeclarationError(
+            f"{kind} {name} is declared by {first.id} and by {placed.id} in {placed.place}; "
+            f"a {kind} has one stack: drop one declaration"
+        )
