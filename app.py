@@ -19,7 +19,8 @@ def build(outdir: str | None = None, **context: object) -> App:
     from holdfast import cdk
     from stacks import ESTATE
 
-    return cdk.app(ESTATE, json.loads((ROOT / "cdk.json").read_bytes())["context"] | context, outdir)
+    known = json.loads((ROOT / "cdk.json").read_bytes())["context"]
+    return cdk.app(ESTATE, known | context, outdir, root=ROOT)
 
 
 def main() -> None:

@@ -32,13 +32,12 @@ from holdfast.live.calls import AUDIT
 from holdfast.live.options import Options
 from holdfast.live.reader import read
 from holdfast.live.session import Api, apis
-from holdfast.local import incident
 from holdfast.local.client import Client
 from holdfast.report import FORMATS, render
 from holdfast.rules import RULES
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.live import IMPORT
-from stacks import ESTATE
+from stacks import ESTATE, incident
 
 PLACES = {p.id: p for p in ESTATE.placements()}
 NOW = MOMENTS["night"]

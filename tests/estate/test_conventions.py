@@ -162,6 +162,10 @@ def test_unknown_services_and_settings_are_named() -> None:
         names.REGISTRY.parameter("ai-service", "password")
 
 
+def _broker(name: str, *topics: Topic) -> Broker:
+    return Broker(name=name, purpose="", data=Data.OPERATIONAL, prefix="shop", topics=topics)
+
+
 def _cache(name: str) -> Cache:
     return Cache(name=name, purpose="", data=Data.OPERATIONAL, families=())
 
@@ -202,11 +206,9 @@ def _topic(**changes: object) -> Topic:
         (lambda: _cache("cache-{Env}"), "cache-Prod in prod"),
         (lambda: _cache("c" * 28 + "-{env}"), "needs 3 to 32 characters"),  # ElastiCache: 40 with -default
         (lambda: _bucket("b" * 31 + "-{env}"), "needs 3 to 35 characters"),  # S3: 63 with account and region
-        (lambda: Broker(name="b" * 41, purpose="", data=Data.OPERATIONAL, topics=(_topic(),)), "3 to 40 characters"),
+        (lambda: _broker("b" * 41, _topic()), "3 to 40 characters"),
         (
-            lambda: Broker(
-                name="abc", purpose="", data=Data.OPERATIONAL, topics=(_topic(name="a.b"), _topic(name="a_b"))
-            ),
+            lambda: _broker("abc", _topic(name="a.b"), _topic(name="a_b")),
             "two topics are called a_b",
         ),
         (

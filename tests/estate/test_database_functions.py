@@ -20,12 +20,12 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from support import ROOT, Json
 
 from holdfast.errors import InputError
+from holdfast.functions.database import handler
 from holdfast.placement import Placed
 from holdfast.postgres.connection import connect
 from holdfast.postgres.server import Server, temporary
 from holdfast.store_alarms import JOBS, store_alarms
 from stacks import environments, lifecycle
-from stacks.functions.database import handler
 
 NOW = datetime(2026, 11, 16, 5, tzinfo=UTC)
 NAMES = (f"jobs{n}" for n in itertools.count())

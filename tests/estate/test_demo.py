@@ -15,7 +15,7 @@ from benchmarks import demo, picture
 from holdfast.contract import history
 from holdfast.contract.history import History
 from holdfast.days import days
-from holdfast.local import incident
+from stacks import incident
 
 SVG = "{http://www.w3.org/2000/svg}"
 

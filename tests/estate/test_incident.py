@@ -29,10 +29,9 @@ from holdfast.declarations import declarations
 from holdfast.git import git as ask
 from holdfast.live.options import Options
 from holdfast.live.reader import read_all
-from holdfast.local import incident
 from holdfast.local.client import Client
 from holdfast.rules.base import Outcome
-from stacks import ESTATE, environments
+from stacks import ESTATE, environments, incident
 
 Json = dict[str, Any]
 Failure = tuple[str, str, str]  # rule, environment, table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import ssl
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -536,8 +535,9 @@ def test_what_cannot_be_deployed_is_refused_with_the_way_out(tmp_path: Path) -> 
         "database lifecycle-{env}: its archive somewhere-else is no bucket of the stack; declare it there"
     )
     assert refusal(tmp_path, schema="nowhere") == "schemas/nowhere is missing: the database's SQL belongs there"
-    assert refusal(tmp_path, region="eu-north-1") == (
-        "S3's prefix list in eu-north-1 is not known: add it to S3_PREFIX_LISTS in cdk/network.py"
+    assert refusal(tmp_path, region="me-central-1") == (
+        "S3's prefix list in me-central-1 is not known: declare it in s3_prefix_lists of the environment test "
+        "(`aws ec2 describe-prefix-lists --region me-central-1` tells it)"
     )
 
 
@@ -605,26 +605,8 @@ def test_the_code_is_the_same_wherever_it_is_made_and_holds_nothing_else(seen: S
 
 
 def test_handlers_that_are_named_are_there(seen: Seen) -> None:
-    from stacks.functions.database import handler
+    from holdfast.functions.database import handler
 
     named = {p["Handler"] for p in functions(seen, "prod").values()}
     assert named == {"handler.migrate", "handler.retain", "handler.drift"}
     assert all(callable(getattr(handler, name.removeprefix("handler."))) for name in named)
-
-
-def test_the_layer_is_what_its_lock_says_for_the_processor_of_the_functions() -> None:
-    lock = (ROOT / "stacks" / "functions" / "layer.lock").read_text()
-    assert "://" not in lock
-    pinned = dict(line.split(" ")[0].split("==") for line in lock.splitlines() if "==" in line)
-    assert set(pinned) == {"psycopg", "psycopg-binary"}
-    built = ROOT / "build" / "layer" / "python"
-    for name, version in pinned.items():
-        assert (built / f"{name.replace('-', '_')}-{version}.dist-info").is_dir()
-    assert list((built / "psycopg_binary").glob("*cpython-314-aarch64-linux-gnu.so"))
-
-
-def test_the_layer_knows_the_authorities_of_both_regions() -> None:
-    context = ssl.create_default_context(cafile=str(ROOT / "build" / "layer" / "rds-ca.pem"))
-    known = str([c["subject"] for c in context.get_ca_certs()])
-    for region in ("us-east-1", "us-west-2"):
-        assert f"'Amazon RDS {region} Root CA RSA2048 G1'" in known

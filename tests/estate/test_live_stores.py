@@ -324,7 +324,7 @@ def test_a_policy_names_roles_of_the_stack_by_reference_and_others_by_their_arn(
     roles = ["arn:aws:iam::000000000000:role/emptier", "arn:aws:iam::000000000001:role/theirs"]
     resources = ["arn:aws:s3:::files", "arn:aws:s3:::files/*", "arn:aws:s3:::filesystem/*"]
     document = {"Statement": [{"Principal": {"AWS": roles}, "Resource": resources, "Condition": "000000000000"}]}
-    (written,) = bucket_policy("files", "Files", json.dumps(document), own, "000000000000")["Properties"][
+    (written,) = bucket_policy("arn:aws:s3:::files", "Files", json.dumps(document), own, "000000000000")["Properties"][
         "PolicyDocument"
     ]["Statement"]
     assert written["Principal"] == {"AWS": [{"Fn::GetAtt": ["Emptier", "Arn"]}, roles[1]]}

@@ -27,7 +27,8 @@ from holdfast.finder import Project
 from holdfast.local import deploy, process
 from holdfast.local.client import ACCOUNT, Client, Stack
 from holdfast.local.gate import FILE
-from stacks import ESTATE
+from holdfast.local.state import put
+from stacks import ESTATE, incident
 
 FOREIGN = {
     "AWS_PROFILE": "production",
@@ -160,7 +161,7 @@ def test_down_ends_it_and_reset_empties_it(here: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out.splitlines()[-1] == "It does not run: `holdfast local up` starts it."
 
 
-@pytest.mark.parametrize("step", ["up", "incident", "down", "reset"])
+@pytest.mark.parametrize("step", ["up", "down", "reset"])
 def test_one_command_at_a_time_changes_the_emulator(here: Path, capsys: pytest.CaptureFixture[str], step: str) -> None:
     with process.alone():
         assert main(["local", step]) == 2
@@ -240,16 +241,9 @@ def test_only_this_machine_is_ever_asked(endpoint: str) -> None:
         Client(emulator=replace(shared(), endpoint=endpoint)).dynamodb("us-east-1", "ListTables")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (["up", "--env", "staging"], "holdfast: unknown environment 'staging': known are prod, test, all"),
-        (["incident"], "holdfast: the emulator does not run: `holdfast local up` starts it"),
-    ],
-)
-def test_bad_input_is_one_line(here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:
-    assert main(["local", *arguments]) == 2
-    assert capsys.readouterr().err.strip() == line
+def test_bad_input_is_one_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["local", "up", "--env", "staging"]) == 2
+    assert capsys.readouterr().err.strip() == "holdfast: unknown environment 'staging': known are prod, test, all"
 
 
 def test_without_a_cdk_cli_or_a_cdk_json_the_way_out_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,10 +277,22 @@ def test_a_failed_command_gives_the_stack_and_the_reason(here: Path, said: str, 
     assert (here / "deploy.log").read_text(encoding="utf-8").strip() == said.strip()
 
 
+def test_only_an_emulator_that_runs_is_put_into_a_state_of_ones_own(here: Path) -> None:
+    with pytest.raises(InputError, match="the emulator does not run: `holdfast local up` starts it"):
+        put(lambda *_: pytest.fail("nothing to fill"))
+    with process.alone(), pytest.raises(InputError, match="another `holdfast local` command is at work"):
+        put(lambda *_: pytest.fail("not alone"))
+
+
+def test_the_incident_says_in_one_line_what_it_needs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert incident.main() == 2
+    assert capsys.readouterr().err == "incident: the emulator does not run: `holdfast local up` starts it\n"
+
+
 def test_the_incident_is_the_documented_state(here: Path, outdir: Path) -> None:
     aws = Aws(emulator=process.start(), account=ACCOUNT)
     (process.HOME / "cdk.out-all").symlink_to(outdir)
-    assert main(["local", "incident"], now=datetime(2026, 4, 23, 23, 50, tzinfo=UTC)) == 0
+    assert incident.main(datetime(2026, 4, 23, 23, 50, tzinfo=UTC)) == 0
     formation = aws.client("cloudformation").list_stacks()["StackSummaries"]
     stacks = {s["StackName"]: s for s in formation}
     assert stacks["RingCentralOAuthStack-prod"]["StackStatus"] == "DELETE_COMPLETE"

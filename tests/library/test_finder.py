@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -184,17 +183,6 @@ def test_a_slip_in_a_declaration_is_one_line_with_its_place(tmp_path: Path) -> N
     assert (code, out) == (2, "")
     assert err.startswith(f"holdfast: {tmp_path}/infra.py, line 9: ")
     assert "'data'" in err
-
-
-def test_the_wheel_ships_the_library_only(tmp_path: Path) -> None:
-    line = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(line, cwd=ROOT, capture_output=True, check=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as content:
-        names = set(content.namelist())
-    top = {name.partition("/")[0] for name in names}
-    assert {name for name in top if not name.endswith(".dist-info")} == {"holdfast"}
-    assert "holdfast/cfn/schemas.json" in names
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files to another user")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -59,6 +60,15 @@ def test_each_sdk_is_imported_in_one_place(sdk: str, homes: tuple[str, ...]) -> 
         if name.startswith((*homes, "tests/", "benchmarks/")) or name == "app.py":
             continue
         assert not [i for i in imports(path) if i.split(".")[0] == sdk], name
+
+
+def test_nothing_of_one_company_is_in_the_library() -> None:
+    names = re.compile(rb"callytics|acsd2p|miyabi|orangetheory", re.IGNORECASE)
+    found = [p for p in (ROOT / "constructs").rglob("*") if p.is_file() and p.suffix != ".pyc"]
+    assert len(found) > 100
+    assert [p for p in found if names.search(p.read_bytes())] == []
+    code = [p for p in found if p.suffix == ".py"]
+    assert [p for p in code if "stacks" in {i.split(".")[0] for i in imports(p)}] == []
 
 
 def test_nothing_is_imported_as_constructs_holdfast() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.intrinsics import Unknown
 from holdfast.model import Guard
 from holdfast.observed import Source
+from holdfast.regions import partition
 from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
 from holdfast.rules.store_subject import (
     CLUSTER,
@@ -115,13 +116,13 @@ def backed_up(s: StoreSubject) -> Verdict:
 ARNS = {
     INSTANCE: "${{{0}.DBInstanceArn}}",
     CLUSTER: "${{{0}.DBClusterArn}}",
-    DOCUMENTS: "arn:aws:rds:{1}:${{AWS::AccountId}}:cluster:${{{0}}}",
+    DOCUMENTS: "arn:{2}:rds:{1}:${{AWS::AccountId}}:cluster:${{{0}}}",
 }
 
 
 def _plans_of(s: StoreSubject) -> Iterator[list[dict[str, Any]]]:
     """The rules of every backup plan that selects the store, whatever its tags, and may do so."""
-    arn = _anywhere(ARNS.get(s.type, "${{{0}.Arn}}").format(s.logical_id, s.placed.region))
+    arn = _anywhere(ARNS.get(s.type, "${{{0}.Arn}}").format(s.logical_id, s.placed.region, partition(s.placed.region)))
     for _, selection in s.stack.resources(SELECTION):
         raw = selection.get("Properties", {}).get("BackupSelection", {})
         chosen = raw.get("Resources") if isinstance(raw, dict) else None

@@ -13,6 +13,7 @@ from holdfast.intrinsics import Reference, Resolver, Unknown
 from holdfast.keys import ACCOUNT
 from holdfast.model import NONE, Guard
 from holdfast.placement import Placed
+from holdfast.regions import partition
 from holdfast.rules.base import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 from holdfast.rules.same import alike
 from holdfast.rules.store_types import foreign_types
@@ -135,7 +136,7 @@ def flat(stack: StackSeen | None, raw: Any) -> str | Unknown:
         case _:
             return Unknown("it is decided at deploy time")
     region = stack.region if stack else None
-    return text.replace("${AWS::Partition}", "aws").replace("${AWS::Region}", region or "${AWS::Region}")
+    return text.replace("${AWS::Partition}", partition(region)).replace("${AWS::Region}", region or "${AWS::Region}")
 
 
 def mentioned(raw: Any) -> set[str]:

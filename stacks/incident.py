@@ -1,5 +1,6 @@
 """The documented state of 2026-04-23, in an emulated account: what the audit was made to find.
 
+`python -m stacks.incident` puts the emulator that `holdfast local up` started into it, in place of what it holds.
 Source: callytics-dynamodb.md. What it does not say is as the code declares it, so that the audit finds nothing else.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 import base64
 import copy
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -15,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.days import day
+from holdfast.errors import InputError
 from holdfast.local.client import Client, Json, Stack, archive, assembly
+from holdfast.local.state import put
 
 AUDIT = date(2026, 4, 23)
 LAST_DEPLOY = date(2026, 2, 4)  # of the call-analytics stack: 78 days before the audit
@@ -234,3 +238,30 @@ def set_dates(client: Client, now: datetime) -> None:
         "tables": {f"{TEST}/orangetheory-BlackoutPeriods-test": {"CreationDateTime": int(made.timestamp())}},
     }
     client.rest("holdfast", PROD, "POST", "/_holdfast/dates", json.dumps(dates).encode())
+
+
+TOLD = """\
+The account is as it was on 2026-04-23, as if that were today:
+  three call-analytics tables unprotected, because their stack was last deployed 78 days ago;
+  webhook-subscriptions' deletion protection switched off by hand; six tables that outlived their stack;
+  four tables made by hand; eleven tables without tags; three empty indexes; 29 items in a duplicate
+  whose successor has 1; functions whose variables name tables that do not exist."""
+
+
+def main(now: datetime | None = None) -> int:
+    """As if the day of the audit were that of ``now``, which is what the clock says unless given."""
+    moment = now or datetime.now(UTC)
+    try:
+        put(lambda client, outdir: inject(client, outdir, now=moment))
+    except InputError as error:
+        print(f"incident: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("incident: interrupted: run `python -m stacks.incident` again to finish it", file=sys.stderr)
+        return 2
+    print(TOLD, file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
