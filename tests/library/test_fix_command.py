@@ -53,7 +53,9 @@ def test_a_region_where_nothing_is_declared_is_refused(command: str, region: str
 def test_credentials_of_another_account_are_refused_before_anything_is_read(command: str, run: Run, aws: Aws) -> None:
     code, out, err = run(command, "--account", "123456789012")
     assert (code, out) == (2, "")
-    assert err.startswith(f"holdfast: the credentials are of account {aws.account}; declared or asked for is 123456789012: ")
+    assert err.startswith(
+        f"holdfast: the credentials are of account {aws.account}; declared or asked for is 123456789012: "
+    )
     assert run(command, "--account", "123456789012", "--account", aws.account)[0] == 1
 
 
