@@ -19,6 +19,7 @@ from holdfast import (
     Item,
     Pattern,
     Policy,
+    Processor,
     Sighting,
     Stack,
     State,
@@ -78,7 +79,7 @@ ORDERS = Stack(
             data=Data.PERSONAL,
             indexes=(gsi("status", number("placedAt")), gsi("couponCode", assumed="the ticket names no index")),
             few_values=("status",),
-            stream=Stream(view=View.NEW_AND_OLD_IMAGES, consumer="invoices"),
+            stream=Stream(view=View.NEW_AND_OLD_IMAGES, consumer="invoices-{env}"),
         ),
         Table(
             name="carts-{env}",
@@ -114,6 +115,7 @@ ORDERS = Stack(
         ),
     ),
     patterns=(Pattern(id="P1", purpose="The orders of a customer.", table="orders-{env}", partition="{customerId}"),),
+    processors=(Processor(name="invoices-{env}", table="orders-{env}", code="invoices"),),
     access=(Access(name="orders-application-{env}", table="orders-{env}", actions=("GetItem", "PutItem", "Query")),),
 )
 

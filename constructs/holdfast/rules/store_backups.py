@@ -33,7 +33,6 @@ from holdfast.stores import Backups, Bucket, Database, Documents
 from holdfast.template import StackSeen
 
 VAULT, SELECTION = "AWS::Backup::BackupVault", "AWS::Backup::BackupSelection"
-OLD_VERSIONS = 30
 
 
 def retained(s: StoreSubject) -> Verdict:
@@ -61,7 +60,7 @@ def recoverable(s: StoreSubject) -> Verdict:
             [
                 Need("old versions are not kept", "VersioningConfiguration.Status", exactly("Enabled")),
                 Need(
-                    f"old versions are gone before {OLD_VERSIONS} days",
+                    f"old versions are gone before {s.placed.policy.recovery_days} days",
                     "LifecycleConfiguration.Rules",
                     old_versions,
                     [],
@@ -79,13 +78,14 @@ def recoverable(s: StoreSubject) -> Verdict:
 def old_versions(s: StoreSubject, rules: Any) -> bool:
     """Whether what was overwritten or deleted can be had back for a while; declared waste may go sooner."""
     assert isinstance(s.store, Bucket)
-    short_lived = {p.folder for p in s.store.prefixes if p.expire and p.expire.days < OLD_VERSIONS}
+    wanted = s.placed.policy.recovery_days
+    short_lived = {p.folder for p in s.store.prefixes if p.expire and p.expire.days < wanted}
     ends = [
-        dig(s.stack, r, "NoncurrentVersionExpiration", "NoncurrentDays", default=OLD_VERSIONS)
+        dig(s.stack, r, "NoncurrentVersionExpiration", "NoncurrentDays", default=wanted)
         for r in (rules if isinstance(rules, list) else [rules])
         if not (isinstance(r, dict) and r.get("Prefix") in short_lived)
     ]
-    return all(at_least(OLD_VERSIONS)(s, days) for days in ends)
+    return all(at_least(wanted)(s, days) for days in ends)
 
 
 def backed_up(s: StoreSubject) -> Verdict:

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import CONTEXT, ROOT
+from support import CONTEXT, ROOT
 
 from holdfast import layer
 from holdfast.cdk import functions

@@ -9,8 +9,8 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from conftest import CONTEXT, ROOT
 from declare import estate
+from support import CONTEXT, ROOT
 from test_store_rules import seen
 
 from holdfast import Environment, Tier, layer, regions
