@@ -12,7 +12,6 @@ from holdfast.stores import Store
 
 
 def test_nothing_is_said_about_it(report: list[Json]) -> None:
-    assert {p["pluginName"] for p in report} >= {"Holdfast", "AwsSolutions", "HIPAA.Security"}
     assert [(v["ruleName"], v["description"]) for p in report for v in p["violations"]] == []
 
 
