@@ -19,6 +19,7 @@ from holdfast.catalog import environments_named, placements
 from holdfast.cli import main
 from holdfast.contract import check, files, make
 from holdfast.contract.assets import digest
+from holdfast.contract.guards import STORES
 from holdfast.contract.hidden import hidden
 from holdfast.contract.touch import touches
 from holdfast.rules import RULES
@@ -544,9 +545,19 @@ def test_stacks_of_others_that_touch_nothing_say_nothing(whole: Path, run: Run) 
         "Key": {"Resources": {"K": {"Type": "AWS::KMS::Key", "Properties": {"KeyPolicy": own_key}}, "F": knows}},
         "Ordinary": {"Parameters": {"Env": {"Type": "String"}}, "Resources": ORDINARY},
     }
+    held = [{"Type": kind, "Properties": {name: f"theirs-{kind}"}} for kind, name in STORES.items()]
+    templates["Holds"] = {"Resources": {f"Theirs{n}": body for n, body in enumerate(held)}}
     for name, template in templates.items():
         undeclared(whole, template, name)
-    assert run(whole, "--ignore", "HF502")[:2] == (0, [])  # that a bucket is declared is another matter
+    assert run(whole)[:2] == (0, [])
+
+
+def test_what_a_declared_stack_holds_has_to_be_declared(whole: Path, run: Run) -> None:
+    """The same bucket that is another team's affair in another team's stack."""
+    edit(whole, f"{LEADS}.template.json", lambda t: t["Resources"].update(Site=ORDINARY["Site"]))
+    code, findings, _ = run(whole)
+    assert code == 1
+    assert ("HF202", f"{LEADS}.template.json#Site") in {(f["rule"], f["where"]) for f in findings}
 
 
 ARN = {"Fn::Sub": f"arn:${{AWS::Partition}}:dynamodb:us-east-1:${{AWS::AccountId}}:table/{LEADS_TABLE}"}
