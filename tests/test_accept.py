@@ -491,8 +491,8 @@ def test_a_waiver_is_part_of_the_contract_and_a_new_or_longer_one_needs_an_appro
         assert ("waived" in made[RINGS]) == bool(waivers)
         jsonschema.validate(made[RINGS], json.loads((ROOT / "docs" / "contract.schema.json").read_text()))
         (world.repository / "snapshots" / f"{RINGS}.json").write_text(files.text(made[RINGS]))
-        changes = json.loads(world.diff("--against", "HEAD", "--format", "json")[1])["changes"]
-        return [(c["change"], c["store"], c["detail"], c["approvable"]) for c in changes]
+        changes = json.loads(world.diff("--against", "HEAD", "--format", "json")[1])["findings"]
+        return [(c["change"], c["store"], c["detail"].split(": waived/")[0], c["approvable"]) for c in changes]
 
     assert told() == []
     says = "HF004 is waived until 2026-12-31: moves next month"
@@ -592,7 +592,7 @@ def test_an_approval_is_used_then_spent_and_then_deleted(world: World) -> None:
     assert "approved by Data Owner: moved to the archive" in out
     rows = json.loads(world.diff("--format", "json")[1])
     assert rows["approvals"] == [{"file": file.name, "state": "used"}]
-    assert rows["changes"][0]["approval"] == file.name
+    assert (rows["findings"][0]["outcome"], rows["findings"][0]["approval"]) == ("exempt", file.name)
     commit(world.repository, "unprotect")
     assert world.diff()[0] == 0
     git(world.repository, "checkout", "-q", "main")
@@ -679,14 +679,14 @@ def test_what_cannot_be_approved_is_not(world: World) -> None:
     assert tree(world.repository) == before
     for id_, contract in make.contracts(world.outdir).items():  # past accept, with an approval by hand
         (world.repository / "snapshots" / f"{id_}.json").write_text(files.text(contract))
-    (change,) = json.loads(world.diff("--format", "json")[1])["changes"]
+    (change,) = json.loads(world.diff("--format", "json")[1])["findings"]
     assert (change["approvable"], change["guard"]) == (False, "DP")
     entry = Entry(
         kind="weakened",
         store=TABLE,
         resource=change["resource"],
         path=change["path"],
-        says=change["detail"],
+        says="deletion protection is lost",
         before=approvals.digest(True),
         after=approvals.digest(False),
     )

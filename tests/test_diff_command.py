@@ -22,6 +22,7 @@ from holdfast import Data, Transient
 from holdfast.cdk import estate
 from holdfast.cli import main
 from holdfast.contract import files, make
+from holdfast.rules import BY_ID
 from stacks import CATALOG
 
 STACKS = ("LeadTrackingStack-prod", "RCSubscription-prod-Storage")
@@ -156,16 +157,47 @@ def test_a_removed_and_a_new_stack_are_told(repository: Path, diff: Diff) -> Non
 def test_markdown_and_json(repository: Path, diff: Diff) -> None:
     edit(repository, LEADS, unprotect)
     _, out, _ = diff("--against", "HEAD", "--format", "json")
-    (change,) = json.loads(out)["changes"]
-    assert (change["change"], change["store"], change["before"], change["after"]) == (
-        "weakened",
-        TABLE,
-        "true",
-        "false",
-    )
-    assert json.loads(out)["summary"]["weakened"] == 1
+    document = json.loads(out)
+    assert (document["version"], document["command"], document["env"]) == (1, "diff", "prod")
+    assert document["against"].startswith("HEAD (")
+    (finding,) = document["findings"]
+    assert finding == {
+        "rule": "HF001",
+        "outcome": "fail",
+        "severity": "critical",
+        "table": TABLE,
+        "store": TABLE,
+        "stack": "LeadTrackingStack",
+        "environment": "prod",
+        "source": "contract",
+        "where": f"snapshots/{LEADS}.json#{finding['resource']}",
+        "path": "Properties/DeletionProtectionEnabled",
+        "before": "true",
+        "after": "false",
+        "change": "weakened",
+        "detail": "deletion protection is lost: Properties/DeletionProtectionEnabled true → false",
+        "fix": "undo it: nothing approves this",
+        "controls": list(BY_ID["HF001"].controls),
+        "resource": finding["resource"],
+        "type": "AWS::DynamoDB::Table",
+        "guard": "DP",
+        "reaches": False,
+        "approvable": False,
+        "approval": None,
+    }
+    counts = {"weakened": 1, "removed": 0, "replaced": 0, "added": 0, "changed": 0, "unapproved": 1}
+    assert document["summary"] == {"tables": 1, "pass": 0, "fail": 1, "unknown": 0, "exempt": 0, **counts}
+    assert document["approvals"] == []
     _, out, _ = diff("--against", "HEAD", "--format", "markdown")
     assert out.splitlines()[2].startswith(f"- **weakened** `{TABLE} in {LEADS}`: `deletion protection is lost")
+
+
+def test_what_needs_no_approval_passes_and_is_listed(repository: Path, diff: Diff) -> None:
+    edit(repository, RINGS, purpose)
+    code, out, _ = diff("--against", "HEAD", "--format", "json")
+    (finding,) = json.loads(out)["findings"]
+    assert (code, finding["outcome"], finding["change"], finding["fix"]) == (0, "pass", "changed", "")
+    assert (finding["rule"], finding["approvable"]) == ("HF010", None)
 
 
 def test_markdown_fits_a_comment_and_nothing_in_it_is_a_mark(repository: Path, diff: Diff) -> None:

@@ -701,7 +701,7 @@ def test_a_recovery_period_lowered_by_the_policy_is_told_once() -> None:
     heading = text.text(found, "x").splitlines()[1]
     assert heading.startswith(f"WEAKENED  {len(found)} in 9 stacks: ")
     assert heading.endswith(f" and {len(found) - 3} more")
-    assert len(json.loads(as_json(found, "x"))["changes"]) == len(found)
+    assert len(json.loads(as_json(found, "x"))["findings"]) == len(found)
 
 
 def test_a_tier_that_is_lowered_is_told_by_its_effects_once_each() -> None:
