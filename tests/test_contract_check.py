@@ -377,6 +377,15 @@ def test_without_an_estate_contracts_and_templates_are_compared(folder: Path, ru
     assert (code, run(folder, "--env", "test")[0], run(folder, "--env", "staging")[0]) == (1, 3, 2)
 
 
+def test_a_stack_is_followed_through_another_construct_id(folder: Path, run: Run, repository: Path) -> None:
+    path = repository / "snapshots" / f"{LEADS}.json"
+    path.write_text(path.read_text().replace(f'"{LEADS}/', '"Former/'))
+    path.rename(path.with_name("Former.json"))
+    code, (finding,), _ = run(folder)
+    assert (code, finding["rule"], finding["change"], finding["path"]) == (1, "HF705", "changed", "stack/id")
+    assert (finding["before"], finding["after"]) == ('"Former"', f'"{LEADS}"')
+
+
 def test_a_contract_that_names_no_environment_stands_alone(folder: Path, run: Run, repository: Path) -> None:
     path = repository / "snapshots" / f"{LEADS}.json"
     contract = json.loads(path.read_text())

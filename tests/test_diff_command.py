@@ -148,10 +148,49 @@ def test_two_branches_that_change_two_tables_of_one_stack_merge_clean(repository
 
 def test_a_removed_and_a_new_stack_are_told(repository: Path, diff: Diff) -> None:
     (repository / "snapshots" / f"{LEADS}.json").rename(repository / "snapshots" / "Renamed.json")
+    edit(repository, "Renamed", lambda c: c["stack"].update(name="another"))
     code, out, err = diff("--against", "HEAD")
     assert (code, err.split(";")[0]) == (1, "2 removed, 3 added")
     assert f"the stack is gone, and with it {TABLE}" in out
     assert "it moves to Renamed: its data stays, and that stack has to import it" in out
+
+
+def called(folder: Path, old: str, new: str) -> None:
+    """What a synth writes where the construct of a stack gets another id, and the stack keeps its name."""
+    (folder / "snapshots" / f"{old}.json").rename(folder / "snapshots" / f"{new}.json")
+    for path in (folder / "snapshots").glob("*.json"):
+        path.write_text(path.read_text().replace(f'"{old}/', f'"{new}/').replace(f'["{old}"]', f'["{new}"]'))
+
+
+def test_a_stack_is_followed_through_another_construct_id(repository: Path, diff: Diff) -> None:
+    """CloudFormation knows it by its name: whoever reads "removed" would look for data that is not lost."""
+    edit(repository, RINGS, lambda c: c["stack"].update(dependencies=[LEADS]))
+    commit(repository, "one depends on the other")
+    called(repository, LEADS, "Leads")
+    code, out, err = diff("--against", "HEAD")
+    assert (code, err) == (0, "1 changed\n")
+    assert out.splitlines()[1:] == [
+        "CHANGED   Leads",
+        f'          its contract has another name, and CloudFormation the same stack: stack/id "{LEADS}" → "Leads"',
+    ]
+    edit(repository, "Leads", unprotect)
+    code, out, err = diff("--against", "HEAD")
+    assert (code, err.split(";")[0]) == (1, "1 weakened, 1 changed")
+    assert out.splitlines()[1] == f"WEAKENED  {TABLE} in Leads"
+
+
+@pytest.mark.parametrize("place", [{"name": "another"}, {"environment": "aws://unknown-account/eu-west-1"}])
+def test_another_name_or_region_is_another_stack(repository: Path, diff: Diff, place: Json) -> None:
+    called(repository, LEADS, "Leads")
+    edit(repository, "Leads", lambda c: c["stack"].update(place))
+    code, out, _ = diff("--against", "HEAD")
+    assert (code, f"the stack is gone, and with it {TABLE}" in out) == (1, True)
+
+
+def test_a_name_that_two_stacks_have_is_not_followed(repository: Path, diff: Diff) -> None:
+    called(repository, LEADS, "Leads")
+    shutil.copy(repository / "snapshots" / "Leads.json", repository / "snapshots" / "Copy.json")
+    assert "the stack is gone" in diff("--against", "HEAD")[1]
 
 
 def test_markdown_and_json(repository: Path, diff: Diff) -> None:

@@ -79,6 +79,9 @@ class Change:
 def diff(base: Mapping[str, Json], head: Mapping[str, Json]) -> list[Change]:
     """Every change from ``base`` to ``head``, contracts by stack id."""
     base, head = flat(base), flat(head)
+    ids = pairing.followed(base, head)
+    called = [_called(old, new, head[new]) for old, new in ids.items()]
+    base = pairing.under(base, ids)
     differ = [i for i in sorted(base.keys() | head.keys()) if not same(base.get(i), head.get(i))]
     base, head = ({i: contracts[i] for i in differ if i in contracts} for contracts in (base, head))
     pairs = {i: renames(body(base[i]), body(head[i])) for i in differ if i in base and i in head}
@@ -88,12 +91,18 @@ def diff(base: Mapping[str, Json], head: Mapping[str, Json]) -> list[Change]:
         for place in places:
             came[place].append(old)
     stacks = [_Stack(i, base, head, pairs.get(i, {}), moves, came) for i in differ]
-    found = [change for stack in stacks for change in stack.changes()]
+    found = [*called, *(change for stack in stacks for change in stack.changes())]
     order = list(Kind)
     return sorted(
         _keeping_every_guard(found, {place for stack in stacks for place in stack.fixed}),
         key=lambda c: (order.index(c.kind), not c.reaches, c.stack, c.store or c.resource, c.resource, c.path),
     )
+
+
+def _called(old: str, new: str, contract: Json) -> Change:
+    says = "its contract has another name, and CloudFormation the same stack"
+    of, path = environment(contract), ("stack", "id")
+    return Change(kind=Kind.CHANGED, stack=new, environment=of, path=path, before=old, after=new, says=says)
 
 
 def _keeping_every_guard(changes: list[Change], fixed: set[tuple[str, str | None]]) -> Iterator[Change]:
