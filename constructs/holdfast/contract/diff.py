@@ -11,7 +11,7 @@ from typing import Any
 
 from holdfast.cfn.compare import ABSENT, Difference, differences, same
 from holdfast.cfn.facts import facts
-from holdfast.contract import guards, pairing, policies
+from holdfast.contract import conditional, guards, pairing, policies
 from holdfast.contract.guards import (
     ALARM,
     environment,
@@ -205,6 +205,40 @@ class _Stack:
         )
         for d in differences(before, after, ("template",)):
             yield self._differs(Kind.CHANGED, d)
+        for name, root in conditional.redefined(base["template"], template).items():
+            yield from self._decided(name, root, base["template"], template)
+
+    def _decided(self, name: str, root: Path, base: Json, head: Json) -> Iterator[Change]:
+        """Every resource that a condition decides, or a part of it, where ``root`` has it decided otherwise."""
+        path = ("template", *root)
+        before, after = guards.read(base, root), guards.read(head, root)
+        for logical_id, old in self._resources({"template": base}):
+            new = body({"template": head}).get(logical_id)
+            if not isinstance(new, dict):
+                continue
+            store = _store(logical_id, old) or about(old, self.names)
+            here = self._of(Kind.CHANGED, logical_id, old, store=store, path=path, before=before, after=after)
+            fixed, weaker = self._is_fixed(logical_id, old), False
+            if old.get("Condition") == new.get("Condition") == name:
+                weaker = type_of(old) in guards.PROTECTORS or _kept(old)
+                yield here(
+                    kind=Kind.WEAKENED if weaker else Kind.CHANGED,
+                    says=f"the condition {name} decides whether it is there",
+                    guard=guards.PROTECTORS.get(type_of(old), ""),
+                    approvable=retained(old) or not fixed,
+                )
+            if not conditional.chooses(old, name) or not conditional.chooses(new, name):
+                continue
+            for loss in conditional.at_stake(new, name):
+                weaker = True
+                yield here(
+                    kind=Kind.WEAKENED,
+                    says=f"the condition {name} decides whether {loss.says}",
+                    guard=loss.short,
+                    approvable=not (fixed and loss.short in guards.UNTOUCHABLE),
+                )
+            if not weaker:
+                yield here(says=f"the condition {name} decides a part of it")
 
     def _waived(self, base: Json, head: Json) -> Iterator[Change]:
         for e in excuses(base.get("waived", {}), head.get("waived", {})):
@@ -338,10 +372,14 @@ class _Stack:
             before=old, after=new, says=f"{says}; {_fate(resource)}" if holds else says, approvable=fine
         )
 
+    def _is_fixed(self, logical_id: str, old: Json, base: Json | None = None) -> bool:
+        """Whether it holds, or encrypts, personal durable data in production."""
+        return logical_id in self.keys or (store_name(old) is not None and untouchable(base or self.base or {}, old))
+
     def _resource(self, logical_id: str, old: Json, new: Json, base: Json | None = None) -> Iterator[Change]:
         """``base`` is the contract that ``old`` is of, where it is not this stack's."""
         kind = type_of(old)
-        fixed = logical_id in self.keys or (store_name(old) is not None and untouchable(base or self.base or {}, old))
+        fixed = self._is_fixed(logical_id, old, base)
         here = self._of(Kind.CHANGED, logical_id, old, store=_store(logical_id, old) or about(old, self.names))
         if kind != new.get("Type"):
             says = f"{kind} becomes {new.get('Type')}: another resource takes its place; {_fate(old)}"
