@@ -7,8 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,11 @@ from test_finder import SHOP
 from holdfast import Data, Transient
 from holdfast.cdk import estate
 from holdfast.cli import main
-from holdfast.contract import files, make
+from holdfast.contract import files, history, make
+from holdfast.contract.since import since
+from holdfast.git import commit as committed
+from holdfast.git import files_at
+from holdfast.git import git as ask
 from holdfast.rules import BY_ID
 from stacks import CATALOG
 
@@ -131,6 +137,66 @@ def test_on_main_the_commit_before_is_the_base(repository: Path, diff: Diff) -> 
     code, out, _ = diff()
     assert code == 1
     assert out.startswith("against the commit before (")
+
+
+def test_after_a_squash_nothing_is_told_twice_and_ages_stay_right(repository: Path, diff: Diff) -> None:
+    """The squash is told once, on main; a branch of before that is brought up to date has nothing of its own left."""
+    git(repository, "checkout", "-q", "-b", "feature")
+    edit(repository, RINGS, purpose)
+    commit(repository, "owner")
+    edit(repository, LEADS, unprotect)
+    commit(repository, "unprotect")
+    git(repository, "checkout", "-q", "main")
+    git(repository, "merge", "-q", "--squash", "feature")
+    git(repository, "commit", "-q", "-m", "squashed", when=datetime(2027, 1, 5, tzinfo=UTC))
+    squashed = ask(repository, "rev-parse", "HEAD").strip()
+    assert diff()[2].startswith("1 weakened, 1 changed;")
+    commits = {}
+    for stack, path in (
+        (LEADS, "AWS::DynamoDB::Table Properties/DeletionProtectionEnabled"),
+        (LEADS, "AWS::DynamoDB::Table Properties/KeySchema"),
+        (RINGS, "AWS::DynamoDB::Table Properties/Tags"),
+    ):
+        found = since(history.read(repository), stack, None, [path], None).commit
+        commits[path.rpartition("/")[2]] = found.sha if found else None
+    first = ask(repository, "rev-list", "--max-parents=0", "HEAD").strip()
+    assert commits == {"DeletionProtectionEnabled": squashed, "KeySchema": first, "Tags": squashed}
+    git(repository, "checkout", "-q", "-b", "next")
+    assert diff()[::2] == (0, "nothing differs\n")
+    git(repository, "checkout", "-q", "feature")
+    git(repository, "merge", "-q", "--no-edit", "main")
+    assert diff()[::2] == (0, "nothing differs\n")
+
+
+def test_the_keys_and_topics_that_a_commit_of_this_repository_replaced(tmp_path: Path, diff: Diff) -> None:
+    """42e4ed3 renamed the logical ids of 48 resources, and 1,276 lines of snapshots did not say what that means."""
+    before, after = (committed(ROOT, f"42e4ed3{which}") for which in ("^", ""))
+    if before is None or after is None:
+        pytest.skip("the clone lacks the commit 42e4ed3: it is shallow")
+    folder = tmp_path / "then"
+    (folder / "snapshots").mkdir(parents=True)
+    git(folder, "init", "-q", "-b", "main")
+    for name, content in files_at(ROOT, before, "snapshots").items():
+        (folder / "snapshots" / name).write_bytes(content)
+    commit(folder, "42e4ed3^")
+    for name, content in files_at(ROOT, after, "snapshots").items():  # as that commit would be accepted today
+        made = make.brought_up(files.parse(content, name)) | {"version": files.VERSION, "code": {}}
+        (folder / "snapshots" / name).write_text(files.text(made))
+    commit(folder, "42e4ed3")
+    code, out, _ = diff("--format", "json", folder=folder)
+    findings = json.loads(out)["findings"]
+    renamed = [f for f in findings if "its logical id changes from" in f["detail"]]
+    assert code == 1
+    assert Counter((f["change"], f["type"]) for f in renamed) == {
+        ("replaced", "AWS::KMS::Key"): 14,
+        ("replaced", "AWS::SNS::Topic"): 10,
+        ("changed", "AWS::KMS::Alias"): 14,
+        ("changed", "AWS::SNS::TopicPolicy"): 10,
+    }
+    lost = [f["stack"] for f in renamed if "what the old one encrypted is lost with it" in f["detail"]]
+    assert sum(f["change"] == "replaced" and f["outcome"] == "fail" for f in renamed) == 24
+    assert len(lost) == 5
+    assert not [f for f in findings if f["change"] in ("added", "removed")]
 
 
 def test_two_branches_that_change_two_tables_of_one_stack_merge_clean(repository: Path, diff: Diff) -> None:
