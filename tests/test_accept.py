@@ -6,7 +6,10 @@ import copy
 import io
 import json
 import os
+import pty
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -561,22 +564,89 @@ def test_on_a_terminal_it_asks_once_for_what_is_told_as_one(world: World, capsys
     assert world.diff()[0] == 0
 
 
-def test_no_answer_on_a_terminal_writes_nothing(world: World) -> None:
+class Terminal:
+    """The command on a terminal of its own, which it controls: keys that interrupt it do so."""
+
+    START = (
+        "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+        "from holdfast.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.keys, slave = pty.openpty()
+        self.shown = ""
+        command = [sys.executable, "-c", self.START, *arguments]
+        environment = {k: v for k, v in os.environ.items() if k not in ("CI", "GITHUB_BASE_REF")} | {"TERM": "dumb"}
+        self.process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+        )
+        os.close(slave)
+
+    def answer(self, question: str, keys: str) -> None:
+        """What is typed once a question has been asked."""
+        while not self.shown.endswith(question):
+            shown = self._more()
+            assert shown, f"it ended before it asked {question!r}: {self.shown}"
+        self.shown += "\n"
+        os.write(self.keys, keys.encode())
+
+    def _more(self) -> str:
+        try:
+            shown = os.read(self.keys, 10_000).decode().replace("\r\n", "\n")
+        except OSError:  # as Linux has it where the other side is closed
+            shown = ""
+        self.shown += shown
+        return shown
+
+    def end(self) -> int:
+        while self._more():
+            pass
+        os.close(self.keys)
+        return self.process.wait()
+
+
+QUESTIONS = ("why? ", "who approves it? ", "until which day (YYYY-MM-DD)? ")
+
+
+def test_on_a_real_terminal_reason_approver_and_end_are_asked_and_written(world: World) -> None:
+    world.synth((RINGS, unprotect()))
+    terminal = Terminal(world.repository, "accept", str(world.outdir))
+    for question, answer in zip(QUESTIONS, ("moved to the archive", "Data Owner", "2099-12-31"), strict=True):
+        terminal.answer(question, f"{answer}\n")
+    assert terminal.end() == 0
+    assert "deletion protection is lost" in terminal.shown.partition(QUESTIONS[0])[0]  # shown before it is asked
+    assert "1 weakened; wrote 3 contracts to snapshots/, 1 approval to approvals/" in terminal.shown
+    (path,) = world.approvals
+    found = approvals.parse(path.read_bytes(), path.name)
+    assert (found.because, found.by, found.until) == ("moved to the archive", "Data Owner", date(2099, 12, 31))
+    assert [e.says for e in found.entries] == ["deletion protection is lost"]
+    assert world.diff()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "code", "said"),
+    [
+        ("\x03", 130, ""),  # an interrupt
+        ("\x04", 2, "holdfast: no answer: nothing was written\n"),  # the end of what is typed
+        ("\n", 2, "holdfast: an approval says why and who: nothing was written\n"),
+    ],
+)
+@pytest.mark.parametrize("asked", [0, 1])
+def test_an_interrupt_on_a_real_terminal_writes_nothing(
+    world: World, key: str, code: int, said: str, asked: int
+) -> None:
     world.synth((RINGS, unprotect()))
     before = tree(world.repository)
-
-    def ask(question: str) -> str:
-        raise EOFError
-
-    with pytest.raises(InputError, match="no answer: nothing was written"):
-        accept.run(
-            world.outdir,
-            world.repository,
-            print,
-            answers=accept.Answers(ask=ask),
-            today=date(2026, 11, 18),
-            against=None,
-        )
+    terminal = Terminal(world.repository, "accept", str(world.outdir))
+    given = ["because", "Owner", "2099-12-31"]
+    given[asked] = key.strip("\n")
+    for question, answer in zip(QUESTIONS, given, strict=True):
+        terminal.answer(question, answer if answer in ("\x03", "\x04") else f"{answer}\n")
+        if answer == key:
+            break
+    assert terminal.end() == code
+    assert terminal.shown.endswith(said)
+    assert "Traceback" not in terminal.shown
     assert tree(world.repository) == before
 
 
