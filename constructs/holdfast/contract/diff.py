@@ -11,6 +11,7 @@ from typing import Any
 
 from holdfast.cfn.compare import ABSENT, Difference, differences, same
 from holdfast.cfn.facts import facts
+from holdfast.cfn.tree import read
 from holdfast.contract import conditional, guards, pairing, policies
 from holdfast.contract.guards import (
     ALARM,
@@ -211,7 +212,7 @@ class _Stack:
     def _decided(self, name: str, root: Path, base: Json, head: Json) -> Iterator[Change]:
         """Every resource that a condition decides, or a part of it, where ``root`` has it decided otherwise."""
         path = ("template", *root)
-        before, after = guards.read(base, root), guards.read(head, root)
+        before, after = read(base, root), read(head, root)
         for logical_id, old in self._resources({"template": base}):
             new = body({"template": head}).get(logical_id)
             if not isinstance(new, dict):
@@ -478,7 +479,7 @@ def _kept(resource: Json) -> bool:
 
 
 def _absent(resource: Json, path: Path) -> Any:
-    found = guards.read(resource, path)
+    found = read(resource, path)
     return ABSENT if found is None else found
 
 
@@ -506,7 +507,7 @@ def _remade(kind: str, path: Path) -> str:
 
 
 def _indexes(table: Any) -> set[str]:
-    indexes = guards.read(table, ("Properties", "GlobalSecondaryIndexes"))
+    indexes = read(table, ("Properties", "GlobalSecondaryIndexes"))
     return {str(i.get("IndexName")) for i in indexes if isinstance(i, dict)} if isinstance(indexes, list) else set()
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from holdfast.cfn import normal
 from holdfast.cfn.facts import facts
+from holdfast.cfn.tree import read
 from holdfast.contract import guards
-from holdfast.contract.guards import environment, physical_name, read, store_name, type_of
+from holdfast.contract.guards import environment, physical_name, store_name, type_of
 
 Json = dict[str, Any]
 Place = tuple[str, str]  # stack id and logical id
