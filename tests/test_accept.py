@@ -535,6 +535,17 @@ def test_a_waiver_of_a_new_stack_is_told_too() -> None:
         files.parse(files.text(contract).encode(), "x.json")
 
 
+def test_a_stack_under_another_construct_id_needs_no_approval(world: World) -> None:
+    """CloudFormation has the same stack: only the contract's file gets another name."""
+    world.stacks["Rings"] = world.stacks.pop(RINGS)
+    world.synth()
+    code, out, err = world.accept()
+    assert (code, err) == (0, f"1 changed; wrote 3 contracts to snapshots/; removed {RINGS}\n")
+    assert "CHANGED   Rings" in out
+    assert sorted(p.stem for p in (world.repository / "snapshots").iterdir()) == sorted([LEADS, TEST, "Rings"])
+    assert world.diff()[::2] == (0, "1 changed\n")
+
+
 # Reason, approver and end
 
 
