@@ -292,6 +292,18 @@ def test_what_else_a_changed_condition_decides_is_changed_and_named() -> None:
     }
 
 
+def test_too_many_conditions_to_look_at_weaken_in_doubt() -> None:
+    """Each alone would be a copy of the resource: what nobody can review is not proven either."""
+    names = [f"C{n}" for n in range(21)]
+
+    def edit(contract: Json) -> None:
+        chosen = {name: {"Fn::If": [name, "a", "b"]} for name in names}
+        table_of(contract)["Properties"]["Tags"] |= chosen
+
+    found = decided(edit, **{name: {"Fn::Not": [{"Condition": "C"}]} for name in names})
+    assert [(c.kind, c.store) for c in found if c.resource] == [(Kind.WEAKENED, CONNECTIONS)] * len(names)
+
+
 @pytest.mark.parametrize("edit", ["policies", "gone", "renamed"])
 def test_the_key_of_personal_durable_data_is_not_given_up(edit: str) -> None:
     def given_up(contract: Json) -> None:

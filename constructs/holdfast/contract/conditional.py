@@ -35,18 +35,18 @@ def _section(template: Json, name: str) -> Json:
     return found if isinstance(found, dict) else {}
 
 
-def chooses(resource: Any, name: str) -> bool:
-    """Whether a condition decides a property of a resource."""
-    waiting = [resource]
+def choosing(resource: Json) -> set[str]:
+    """The conditions that decide a part of a resource."""
+    found: set[str] = set()
+    waiting: list[Any] = [resource]
     while waiting:
-        match waiting.pop():
-            case {"Fn::If": [str(condition), *_]} if condition == name:
-                return True
-            case dict() as inner:
-                waiting.extend(inner.values())
-            case list() as items:
-                waiting.extend(items)
-    return False
+        part = waiting.pop()
+        match part:
+            case {"Fn::If": [str(condition), *_]}:
+                found.add(condition)
+        if isinstance(part, dict | list):
+            waiting.extend(part.values() if isinstance(part, dict) else part)
+    return found
 
 
 def at_stake(resource: Json, name: str) -> Iterator[Loss]:

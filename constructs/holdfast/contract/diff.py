@@ -42,6 +42,7 @@ class Kind(Enum):
     CHANGED = "changed"
 
 
+CONDITIONS = 20  # of one resource that are looked at one by one; in doubt more of them weaken it
 SERIOUS = frozenset({Kind.WEAKENED, Kind.REMOVED, Kind.REPLACED})
 # Properties that the schema says may replace a database, and that RDS changes in place on a single instance.
 IN_PLACE = frozenset(
@@ -206,40 +207,39 @@ class _Stack:
         )
         for d in differences(before, after, ("template",)):
             yield self._differs(Kind.CHANGED, d)
-        for name, root in conditional.redefined(base["template"], template).items():
-            yield from self._decided(name, root, base["template"], template)
+        anew = conditional.redefined(base["template"], template)
+        were, are = (resources({"template": t}) if anew else {} for t in (base["template"], template))
+        for logical_id in sorted(were.keys() & are.keys()):
+            both = were[logical_id], are[logical_id]
+            yield from self._decided(logical_id, *both, anew, (base["template"], template))
 
-    def _decided(self, name: str, root: Path, base: Json, head: Json) -> Iterator[Change]:
-        """Every resource that a condition decides, or a part of it, where ``root`` has it decided otherwise."""
-        path = ("template", *root)
-        before, after = read(base, root), read(head, root)
-        for logical_id, old in self._resources({"template": base}):
-            new = body({"template": head}).get(logical_id)
-            if not isinstance(new, dict):
+    def _decided(
+        self, logical_id: str, old: Json, new: Json, anew: Mapping[str, Path], templates: tuple[Json, Json]
+    ) -> Iterator[Change]:
+        """What conditions decide of a resource, and whether it is there, where they are defined otherwise."""
+        store, fixed = _store(logical_id, old) or about(old, self.names), self._is_fixed(logical_id, old)
+        protects = type_of(old) in guards.PROTECTORS or _kept(old)
+
+        def here(name: str, **more: Any) -> Change:
+            before, after = (read(t, anew[name]) for t in templates)
+            told = self._of(Kind.CHANGED, logical_id, old, store=store, path=("template", *anew[name]))
+            return told(before=before, after=after, **{**more, "says": f"the condition {name} decides {more['says']}"})
+
+        on = str(old.get("Condition"))  # anything may stand there in a template
+        if on in anew and on == new.get("Condition"):
+            kind, short = Kind.WEAKENED if protects else Kind.CHANGED, guards.PROTECTORS.get(type_of(old), "")
+            yield here(on, kind=kind, says="whether it is there", guard=short, approvable=retained(old) or not fixed)
+        names = sorted(anew.keys() & conditional.choosing(old) & conditional.choosing(new))
+        for name in names:
+            if len(names) > CONDITIONS:
+                yield here(name, kind=Kind.WEAKENED if protects else Kind.CHANGED, says="a part of it")
                 continue
-            store = _store(logical_id, old) or about(old, self.names)
-            here = self._of(Kind.CHANGED, logical_id, old, store=store, path=path, before=before, after=after)
-            fixed, weaker = self._is_fixed(logical_id, old), False
-            if old.get("Condition") == new.get("Condition") == name:
-                weaker = type_of(old) in guards.PROTECTORS or _kept(old)
-                yield here(
-                    kind=Kind.WEAKENED if weaker else Kind.CHANGED,
-                    says=f"the condition {name} decides whether it is there",
-                    guard=guards.PROTECTORS.get(type_of(old), ""),
-                    approvable=retained(old) or not fixed,
-                )
-            if not conditional.chooses(old, name) or not conditional.chooses(new, name):
-                continue
-            for loss in conditional.at_stake(new, name):
-                weaker = True
-                yield here(
-                    kind=Kind.WEAKENED,
-                    says=f"the condition {name} decides whether {loss.says}",
-                    guard=loss.short,
-                    approvable=not (fixed and loss.short in guards.UNTOUCHABLE),
-                )
-            if not weaker:
-                yield here(says=f"the condition {name} decides a part of it")
+            lost = list(conditional.at_stake(new, name))
+            for loss in lost:
+                fine = not (fixed and loss.short in guards.UNTOUCHABLE)
+                yield here(name, kind=Kind.WEAKENED, says=f"whether {loss.says}", guard=loss.short, approvable=fine)
+            if not lost:
+                yield here(name, says="a part of it")
 
     def _waived(self, base: Json, head: Json) -> Iterator[Change]:
         for e in excuses(base.get("waived", {}), head.get("waived", {})):
