@@ -103,7 +103,7 @@ bench-check: setup
 	python -m benchmarks.check
 
 bench-detection: setup
-	python benchmarks/detection.py
+	python -m benchmarks.detection
 
 bench-retention: setup
 	python benchmarks/retention.py

@@ -321,18 +321,20 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _diff(args: argparse.Namespace) -> int:
-    from holdfast.contract import approvals, document, states, text
+    from holdfast.contract import approvals, document, files, states, text
     from holdfast.contract.diff import diff
     from holdfast.days import day
+    from holdfast.report.places import shown_from
 
     folder, base = states.compared(args.against)
-    changes = diff(states.committed(folder, base.commit), states.working(folder))
+    before, after = states.committed(folder, base.commit), states.working(folder)
+    changes = diff(before, after)
     spent = states.approvals_at(folder, base.commit)
     review = approvals.review(changes, approvals.read(folder), spent, day(args.at))
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and args.output is None
     match args.format:
         case "json":
-            made = document.as_json(changes, base.says, review)
+            made = document.as_json(changes, base.says, review, {**before, **after}, shown_from(folder / files.FOLDER))
         case "markdown":
             made = text.markdown(changes, base.says, review)
         case "sarif":

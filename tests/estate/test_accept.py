@@ -6,7 +6,11 @@ import copy
 import io
 import json
 import os
+import pty
+import select
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -492,8 +496,8 @@ def test_a_waiver_is_part_of_the_contract_and_a_new_or_longer_one_needs_an_appro
         assert ("waived" in made[RINGS]) == bool(waivers)
         jsonschema.validate(made[RINGS], json.loads((ROOT / "docs" / "contract.schema.json").read_text()))
         (world.repository / "snapshots" / f"{RINGS}.json").write_text(files.text(made[RINGS]))
-        changes = json.loads(world.diff("--against", "HEAD", "--format", "json")[1])["changes"]
-        return [(c["change"], c["store"], c["detail"], c["approvable"]) for c in changes]
+        changes = json.loads(world.diff("--against", "HEAD", "--format", "json")[1])["findings"]
+        return [(c["change"], c["store"], c["detail"].split(": waived/")[0], c["approvable"]) for c in changes]
 
     assert told() == []
     says = "HF004 is waived until 2026-12-31: moves next month"
@@ -533,6 +537,17 @@ def test_a_waiver_of_a_new_stack_is_told_too() -> None:
         files.parse(files.text(contract).encode(), "x.json")
 
 
+def test_a_stack_under_another_construct_id_needs_no_approval(world: World) -> None:
+    """CloudFormation has the same stack: only the contract's file gets another name."""
+    world.stacks["Rings"] = world.stacks.pop(RINGS)
+    world.synth()
+    code, out, err = world.accept()
+    assert (code, err) == (0, f"1 changed; wrote 3 contracts to snapshots/; removed {RINGS}\n")
+    assert "CHANGED   Rings" in out
+    assert sorted(p.stem for p in (world.repository / "snapshots").iterdir()) == sorted([LEADS, TEST, "Rings"])
+    assert world.diff()[::2] == (0, "1 changed\n")
+
+
 # Reason, approver and end
 
 
@@ -562,22 +577,98 @@ def test_on_a_terminal_it_asks_once_for_what_is_told_as_one(world: World, capsys
     assert world.diff()[0] == 0
 
 
-def test_no_answer_on_a_terminal_writes_nothing(world: World) -> None:
+class Terminal:
+    """The command on a terminal of its own, which it controls: keys that interrupt it do so."""
+
+    # Of whatever runs the tests in the background a child would inherit that interrupts are ignored.
+    START = (
+        "import fcntl, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+        "signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from holdfast.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.keys, slave = pty.openpty()
+        self.shown = ""
+        command = [sys.executable, "-c", self.START, *arguments]
+        environment = {k: v for k, v in os.environ.items() if k not in ("CI", "GITHUB_BASE_REF")} | {"TERM": "dumb"}
+        self.process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+        )
+        os.close(slave)
+
+    def answer(self, question: str, keys: str) -> None:
+        """What is typed once a question has been asked."""
+        while not self.shown.endswith(question):
+            shown = self._more()
+            assert shown, f"it ended before it asked {question!r}: {self.shown}"
+        self.shown += "\n"
+        os.write(self.keys, keys.encode())
+
+    def _more(self) -> str:
+        if not select.select([self.keys], [], [], PATIENCE)[0]:
+            self.process.kill()  # it waits for what nobody types
+        try:
+            shown = os.read(self.keys, 10_000).decode(errors="replace").replace("\r\n", "\n")
+        except OSError:  # as Linux has it where the other side is closed
+            shown = ""
+        self.shown += shown
+        return shown
+
+    def end(self, again: str = "") -> int:
+        """Its exit status. ``again`` is typed until it ends: Python misses an interrupt just before it reads."""
+        while True:
+            if again and not select.select([self.keys], [], [], 1)[0]:
+                os.write(self.keys, again.encode())
+            elif not self._more():
+                break
+        os.close(self.keys)
+        return self.process.wait()
+
+
+PATIENCE = 120  # seconds in which it says nothing, after which it is given up
+QUESTIONS = ("why? ", "who approves it? ", "until which day (YYYY-MM-DD)? ")
+
+
+def test_on_a_real_terminal_reason_approver_and_end_are_asked_and_written(world: World) -> None:
+    world.synth((RINGS, unprotect()))
+    terminal = Terminal(world.repository, "accept", str(world.outdir))
+    for question, answer in zip(QUESTIONS, ("moved to the archive", "Data Owner", "2099-12-31"), strict=True):
+        terminal.answer(question, f"{answer}\n")
+    assert terminal.end() == 0
+    assert "deletion protection is lost" in terminal.shown.partition(QUESTIONS[0])[0]  # shown before it is asked
+    assert "1 weakened; wrote 3 contracts to snapshots/, 1 approval to approvals/" in terminal.shown
+    (path,) = world.approvals
+    found = approvals.parse(path.read_bytes(), path.name)
+    assert (found.because, found.by, found.until) == ("moved to the archive", "Data Owner", date(2099, 12, 31))
+    assert [e.says for e in found.entries] == ["deletion protection is lost"]
+    assert world.diff()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "code", "said"),
+    [
+        ("\x03", 130, ""),  # an interrupt
+        ("\x04", 2, "holdfast: no answer: nothing was written\n"),  # the end of what is typed
+        ("\n", 2, "holdfast: an approval says why and who: nothing was written\n"),
+    ],
+)
+@pytest.mark.parametrize("asked", [0, 1])
+def test_an_interrupt_on_a_real_terminal_writes_nothing(
+    world: World, key: str, code: int, said: str, asked: int
+) -> None:
     world.synth((RINGS, unprotect()))
     before = tree(world.repository)
-
-    def ask(question: str) -> str:
-        raise EOFError
-
-    with pytest.raises(InputError, match="no answer: nothing was written"):
-        accept.run(
-            world.outdir,
-            world.repository,
-            print,
-            answers=accept.Answers(ask=ask),
-            today=date(2026, 11, 18),
-            against=None,
-        )
+    terminal = Terminal(world.repository, "accept", str(world.outdir))
+    given = ["because", "Owner", "2099-12-31"]
+    given[asked] = key.strip("\n")
+    for question, answer in zip(QUESTIONS, given, strict=True):
+        terminal.answer(question, answer if answer in ("\x03", "\x04") else f"{answer}\n")
+        if answer == key:
+            break
+    assert terminal.end(key if key == "\x03" else "") == code
+    assert terminal.shown.endswith(said)
+    assert "Traceback" not in terminal.shown
     assert tree(world.repository) == before
 
 
@@ -593,7 +684,7 @@ def test_an_approval_is_used_then_spent_and_then_deleted(world: World) -> None:
     assert "approved by Data Owner: moved to the archive" in out
     rows = json.loads(world.diff("--format", "json")[1])
     assert rows["approvals"] == [{"file": file.name, "state": "used"}]
-    assert rows["changes"][0]["approval"] == file.name
+    assert (rows["findings"][0]["outcome"], rows["findings"][0]["approval"]) == ("exempt", file.name)
     commit(world.repository, "unprotect")
     assert world.diff()[0] == 0
     git(world.repository, "checkout", "-q", "main")
@@ -680,14 +771,14 @@ def test_what_cannot_be_approved_is_not(world: World) -> None:
     assert tree(world.repository) == before
     for id_, contract in make.contracts(world.outdir).items():  # past accept, with an approval by hand
         (world.repository / "snapshots" / f"{id_}.json").write_text(files.text(contract))
-    (change,) = json.loads(world.diff("--format", "json")[1])["changes"]
+    (change,) = json.loads(world.diff("--format", "json")[1])["findings"]
     assert (change["approvable"], change["guard"]) == (False, "DP")
     entry = Entry(
         kind="weakened",
         store=TABLE,
         resource=change["resource"],
         path=change["path"],
-        says=change["detail"],
+        says="deletion protection is lost",
         before=approvals.digest(True),
         after=approvals.digest(False),
     )

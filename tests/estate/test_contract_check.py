@@ -19,6 +19,7 @@ from holdfast import stamp
 from holdfast.cli import main
 from holdfast.contract import check, files, make
 from holdfast.contract.assets import digest
+from holdfast.contract.guards import STORES
 from holdfast.contract.hidden import hidden
 from holdfast.contract.touch import touches
 from holdfast.rules import RULES
@@ -376,6 +377,15 @@ def test_without_an_estate_contracts_and_templates_are_compared(folder: Path, ru
     assert (code, run(folder, "--env", "test")[0], run(folder, "--env", "staging")[0]) == (1, 3, 2)
 
 
+def test_a_stack_is_followed_through_another_construct_id(folder: Path, run: Run, repository: Path) -> None:
+    path = repository / "snapshots" / f"{LEADS}.json"
+    path.write_text(path.read_text().replace(f'"{LEADS}/', '"Former/'))
+    path.rename(path.with_name("Former.json"))
+    code, (finding,), _ = run(folder)
+    assert (code, finding["rule"], finding["change"], finding["path"]) == (1, "HF705", "changed", "stack/id")
+    assert (finding["before"], finding["after"]) == ('"Former"', f'"{LEADS}"')
+
+
 def test_a_contract_that_names_no_environment_stands_alone(folder: Path, run: Run, repository: Path) -> None:
     path = repository / "snapshots" / f"{LEADS}.json"
     contract = json.loads(path.read_text())
@@ -544,9 +554,19 @@ def test_stacks_of_others_that_touch_nothing_say_nothing(whole: Path, run: Run) 
         "Key": {"Resources": {"K": {"Type": "AWS::KMS::Key", "Properties": {"KeyPolicy": own_key}}, "F": knows}},
         "Ordinary": {"Parameters": {"Env": {"Type": "String"}}, "Resources": ORDINARY},
     }
+    held = [{"Type": kind, "Properties": {name: f"theirs-{kind}"}} for kind, name in STORES.items()]
+    templates["Holds"] = {"Resources": {f"Theirs{n}": body for n, body in enumerate(held)}}
     for name, template in templates.items():
         undeclared(whole, template, name)
-    assert run(whole, "--ignore", "HF502")[:2] == (0, [])  # that a bucket is declared is another matter
+    assert run(whole)[:2] == (0, [])
+
+
+def test_what_a_declared_stack_holds_has_to_be_declared(whole: Path, run: Run) -> None:
+    """The same bucket that is another team's affair in another team's stack."""
+    edit(whole, f"{LEADS}.template.json", lambda t: t["Resources"].update(Site=ORDINARY["Site"]))
+    code, findings, _ = run(whole)
+    assert code == 1
+    assert ("HF202", f"{LEADS}.template.json#Site") in {(f["rule"], f["where"]) for f in findings}
 
 
 ARN = {"Fn::Sub": f"arn:${{AWS::Partition}}:dynamodb:us-east-1:${{AWS::AccountId}}:table/{LEADS_TABLE}"}

@@ -7,8 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,12 @@ from test_finder import SHOP
 from holdfast import Data, Transient
 from holdfast.cdk import app
 from holdfast.cli import main
-from holdfast.contract import files, make
+from holdfast.contract import files, history, make
+from holdfast.contract.since import since
+from holdfast.git import commit as committed
+from holdfast.git import files_at
+from holdfast.git import git as ask
+from holdfast.rules import BY_ID
 from stacks import ESTATE
 
 STACKS = ("LeadTrackingStack-prod", "RCSubscription-prod-Storage")
@@ -133,6 +140,66 @@ def test_on_main_the_commit_before_is_the_base(repository: Path, diff: Diff) -> 
     assert out.startswith("against the commit before (")
 
 
+def test_after_a_squash_nothing_is_told_twice_and_ages_stay_right(repository: Path, diff: Diff) -> None:
+    """The squash is told once, on main; a branch of before that is brought up to date has nothing of its own left."""
+    git(repository, "checkout", "-q", "-b", "feature")
+    edit(repository, RINGS, purpose)
+    commit(repository, "owner")
+    edit(repository, LEADS, unprotect)
+    commit(repository, "unprotect")
+    git(repository, "checkout", "-q", "main")
+    git(repository, "merge", "-q", "--squash", "feature")
+    git(repository, "commit", "-q", "-m", "squashed", when=datetime(2027, 1, 5, tzinfo=UTC))
+    squashed = ask(repository, "rev-parse", "HEAD").strip()
+    assert diff()[2].startswith("1 weakened, 1 changed;")
+    commits = {}
+    for stack, path in (
+        (LEADS, "AWS::DynamoDB::Table Properties/DeletionProtectionEnabled"),
+        (LEADS, "AWS::DynamoDB::Table Properties/KeySchema"),
+        (RINGS, "AWS::DynamoDB::Table Properties/Tags"),
+    ):
+        found = since(history.read(repository), stack, None, [path], None).commit
+        commits[path.rpartition("/")[2]] = found.sha if found else None
+    first = ask(repository, "rev-list", "--max-parents=0", "HEAD").strip()
+    assert commits == {"DeletionProtectionEnabled": squashed, "KeySchema": first, "Tags": squashed}
+    git(repository, "checkout", "-q", "-b", "next")
+    assert diff()[::2] == (0, "nothing differs\n")
+    git(repository, "checkout", "-q", "feature")
+    git(repository, "merge", "-q", "--no-edit", "main")
+    assert diff()[::2] == (0, "nothing differs\n")
+
+
+def test_the_keys_and_topics_that_a_commit_of_this_repository_replaced(tmp_path: Path, diff: Diff) -> None:
+    """42e4ed3 renamed the logical ids of 48 resources, and 1,276 lines of snapshots did not say what that means."""
+    before, after = (committed(ROOT, f"42e4ed3{which}") for which in ("^", ""))
+    if before is None or after is None:
+        pytest.skip("the clone lacks the commit 42e4ed3: it is shallow")
+    folder = tmp_path / "then"
+    (folder / "snapshots").mkdir(parents=True)
+    git(folder, "init", "-q", "-b", "main")
+    for name, content in files_at(ROOT, before, "snapshots").items():
+        (folder / "snapshots" / name).write_bytes(content)
+    commit(folder, "42e4ed3^")
+    for name, content in files_at(ROOT, after, "snapshots").items():  # as that commit would be accepted today
+        made = make.brought_up(files.parse(content, name)) | {"version": files.VERSION, "code": {}}
+        (folder / "snapshots" / name).write_text(files.text(made))
+    commit(folder, "42e4ed3")
+    code, out, _ = diff("--format", "json", folder=folder)
+    findings = json.loads(out)["findings"]
+    renamed = [f for f in findings if "its logical id changes from" in f["detail"]]
+    assert code == 1
+    assert Counter((f["change"], f["type"]) for f in renamed) == {
+        ("replaced", "AWS::KMS::Key"): 14,
+        ("replaced", "AWS::SNS::Topic"): 10,
+        ("changed", "AWS::KMS::Alias"): 14,
+        ("changed", "AWS::SNS::TopicPolicy"): 10,
+    }
+    lost = [f["stack"] for f in renamed if "what the old one encrypted is lost with it" in f["detail"]]
+    assert sum(f["change"] == "replaced" and f["outcome"] == "fail" for f in renamed) == 24
+    assert len(lost) == 5
+    assert not [f for f in findings if f["change"] in ("added", "removed")]
+
+
 def test_two_branches_that_change_two_tables_of_one_stack_merge_clean(repository: Path, diff: Diff) -> None:
     def second(contract: Json) -> None:
         tables(contract)[1]["Properties"]["Tags"]["Owner"] = "a third team"
@@ -148,25 +215,95 @@ def test_two_branches_that_change_two_tables_of_one_stack_merge_clean(repository
 
 def test_a_removed_and_a_new_stack_are_told(repository: Path, diff: Diff) -> None:
     (repository / "snapshots" / f"{LEADS}.json").rename(repository / "snapshots" / "Renamed.json")
+    edit(repository, "Renamed", lambda c: c["stack"].update(name="another"))
     code, out, err = diff("--against", "HEAD")
     assert (code, err.split(";")[0]) == (1, "2 removed, 3 added")
     assert f"the stack is gone, and with it {TABLE}" in out
     assert "it moves to Renamed: its data stays, and that stack has to import it" in out
 
 
+def called(folder: Path, old: str, new: str) -> None:
+    """What a synth writes where the construct of a stack gets another id, and the stack keeps its name."""
+    (folder / "snapshots" / f"{old}.json").rename(folder / "snapshots" / f"{new}.json")
+    for path in (folder / "snapshots").glob("*.json"):
+        path.write_text(path.read_text().replace(f'"{old}/', f'"{new}/').replace(f'["{old}"]', f'["{new}"]'))
+
+
+def test_a_stack_is_followed_through_another_construct_id(repository: Path, diff: Diff) -> None:
+    """CloudFormation knows it by its name: whoever reads "removed" would look for data that is not lost."""
+    edit(repository, RINGS, lambda c: c["stack"].update(dependencies=[LEADS]))
+    commit(repository, "one depends on the other")
+    called(repository, LEADS, "Leads")
+    code, out, err = diff("--against", "HEAD")
+    assert (code, err) == (0, "1 changed\n")
+    assert out.splitlines()[1:] == [
+        "CHANGED   Leads",
+        f'          its contract has another name, and CloudFormation the same stack: stack/id "{LEADS}" → "Leads"',
+    ]
+    edit(repository, "Leads", unprotect)
+    code, out, err = diff("--against", "HEAD")
+    assert (code, err.split(";")[0]) == (1, "1 weakened, 1 changed")
+    assert out.splitlines()[1] == f"WEAKENED  {TABLE} in Leads"
+
+
+@pytest.mark.parametrize("place", [{"name": "another"}, {"environment": "aws://unknown-account/eu-west-1"}])
+def test_another_name_or_region_is_another_stack(repository: Path, diff: Diff, place: Json) -> None:
+    called(repository, LEADS, "Leads")
+    edit(repository, "Leads", lambda c: c["stack"].update(place))
+    code, out, _ = diff("--against", "HEAD")
+    assert (code, f"the stack is gone, and with it {TABLE}" in out) == (1, True)
+
+
+def test_a_name_that_two_stacks_have_is_not_followed(repository: Path, diff: Diff) -> None:
+    called(repository, LEADS, "Leads")
+    shutil.copy(repository / "snapshots" / "Leads.json", repository / "snapshots" / "Copy.json")
+    assert "the stack is gone" in diff("--against", "HEAD")[1]
+
+
 def test_markdown_and_json(repository: Path, diff: Diff) -> None:
     edit(repository, LEADS, unprotect)
     _, out, _ = diff("--against", "HEAD", "--format", "json")
-    (change,) = json.loads(out)["changes"]
-    assert (change["change"], change["store"], change["before"], change["after"]) == (
-        "weakened",
-        TABLE,
-        "true",
-        "false",
-    )
-    assert json.loads(out)["summary"]["weakened"] == 1
+    document = json.loads(out)
+    assert (document["version"], document["command"], document["env"]) == (1, "diff", "prod")
+    assert document["against"].startswith("HEAD (")
+    (finding,) = document["findings"]
+    assert finding == {
+        "rule": "HF001",
+        "outcome": "fail",
+        "severity": "critical",
+        "table": TABLE,
+        "store": TABLE,
+        "stack": "LeadTrackingStack",
+        "environment": "prod",
+        "source": "contract",
+        "where": f"snapshots/{LEADS}.json#{finding['resource']}",
+        "path": "Properties/DeletionProtectionEnabled",
+        "before": "true",
+        "after": "false",
+        "change": "weakened",
+        "detail": "deletion protection is lost: Properties/DeletionProtectionEnabled true → false",
+        "fix": "undo it: nothing approves this",
+        "controls": list(BY_ID["HF001"].controls),
+        "resource": finding["resource"],
+        "type": "AWS::DynamoDB::Table",
+        "guard": "DP",
+        "reaches": False,
+        "approvable": False,
+        "approval": None,
+    }
+    counts = {"weakened": 1, "removed": 0, "replaced": 0, "added": 0, "changed": 0, "unapproved": 1}
+    assert document["summary"] == {"tables": 1, "pass": 0, "fail": 1, "unknown": 0, "exempt": 0, **counts}
+    assert document["approvals"] == []
     _, out, _ = diff("--against", "HEAD", "--format", "markdown")
     assert out.splitlines()[2].startswith(f"- **weakened** `{TABLE} in {LEADS}`: `deletion protection is lost")
+
+
+def test_what_needs_no_approval_passes_and_is_listed(repository: Path, diff: Diff) -> None:
+    edit(repository, RINGS, purpose)
+    code, out, _ = diff("--against", "HEAD", "--format", "json")
+    (finding,) = json.loads(out)["findings"]
+    assert (code, finding["outcome"], finding["change"], finding["fix"]) == (0, "pass", "changed", "")
+    assert (finding["rule"], finding["approvable"]) == ("HF010", None)
 
 
 def test_markdown_fits_a_comment_and_nothing_in_it_is_a_mark(repository: Path, diff: Diff) -> None:

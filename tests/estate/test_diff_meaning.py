@@ -219,6 +219,91 @@ def test_what_may_be_left_out_at_deploy_time_is_weakened(kind: str) -> None:
     assert not serious(alone("AWS::Lambda::Function", {"Name": "x"}, {"Name": "x"}, Condition="C"))
 
 
+IS_PROD = {"Fn::Equals": [{"Ref": "Stage"}, "prod"]}
+IS_NOT = {"Fn::Equals": [{"Ref": "Stage"}, "never"]}
+
+
+def decided(edit: Callable[[Json], Any], **sections: Any) -> list[Change]:
+    """A stack in which a condition decides something, whose definition changes."""
+
+    def stack(condition: Json, parameter: Json) -> dict[str, Json]:
+        made = copy.deepcopy(CONTRACTS[ORANGE])
+        edit(made)
+        made["template"] |= {"Conditions": {"C": condition} | sections, "Parameters": {"Stage": parameter}}
+        return {ORANGE: made | {"template": normal.template(made["template"])}}
+
+    text_, other = {"Type": "String"}, {"Type": "String", "Default": "test"}
+    found = diff(stack(IS_PROD, text_), stack(IS_NOT, text_))
+    by_parameter = diff(stack(IS_PROD, text_), stack(IS_PROD, other))
+    alike = [[(c.kind, c.resource, c.says) for c in of if c.resource] for of in (found, by_parameter)]
+    assert alike[0] == alike[1]
+    assert not diff(stack(IS_PROD, text_), stack(IS_PROD, text_))
+    return found
+
+
+def table_of(contract: Json) -> Json:
+    found: Json = resources(contract)[logical_id(contract, CONNECTIONS)]
+    return found
+
+
+def test_a_store_that_a_changed_condition_may_leave_out_is_weakened() -> None:
+    found = decided(lambda c: table_of(c).update(Condition="C"))
+    (weaker,) = [c for c in found if c.kind in SERIOUS]
+    assert (weaker.kind, weaker.store) == (Kind.WEAKENED, CONNECTIONS)
+    assert weaker.says == "the condition C decides whether it is there"
+    assert weaker.path == ("template", "Conditions", "C")
+    assert [c.path for c in found if not c.resource] == [("template", "Conditions", "C", "Fn::Equals", "1")]
+
+
+def test_a_guard_that_a_changed_condition_decides_is_weakened() -> None:
+    def edit(name: str, *values: Any) -> Callable[[Json], None]:
+        return lambda c: table_of(c)["Properties"].update({name: {"Fn::If": ["C", *values]}})
+
+    (weaker,) = [c for c in decided(edit("DeletionProtectionEnabled", True, False)) if c.kind in SERIOUS]
+    assert (weaker.guard, weaker.store, weaker.approvable) == ("DP", CONNECTIONS, False)
+    assert weaker.says == "the condition C decides whether deletion protection is lost"
+    recovery = {"PointInTimeRecoveryEnabled": True}
+    found = decided(edit("PointInTimeRecoverySpecification", {"Ref": "AWS::NoValue"}, recovery))
+    assert [(c.guard, c.approvable) for c in found if c.kind in SERIOUS] == [("PITR", True)]
+    ttl = {"AttributeName": "ttl", "Enabled": True}
+    found = decided(edit("TimeToLiveSpecification", ttl, {"Ref": "AWS::NoValue"}))
+    assert {c.guard for c in found if c.kind in SERIOUS} == {"TTL"}
+
+
+def test_a_condition_behind_another_one_and_an_alarm_are_found() -> None:
+    def edit(contract: Json) -> None:
+        of_type(contract, "AWS::CloudWatch::Alarm")[0]["Condition"] = "Both"
+
+    found = decided(edit, Both={"Fn::Or": [{"Condition": "C"}, {"Fn::Equals": [{"Ref": "AWS::Region"}, "x"]}]})
+    (weaker,) = [c for c in found if c.kind in SERIOUS]
+    assert (weaker.type, weaker.guard, bool(weaker.store)) == ("AWS::CloudWatch::Alarm", "alarm", True)
+    assert weaker.says == "the condition Both decides whether it is there"
+
+
+def test_what_else_a_changed_condition_decides_is_changed_and_named() -> None:
+    def edit(contract: Json) -> None:
+        table_of(contract)["Properties"]["TableClass"] = {"Fn::If": ["C", "STANDARD", "STANDARD_INFREQUENT_ACCESS"]}
+        contract["template"]["Resources"]["F"] = {"Type": "AWS::Lambda::Function", "Condition": "C", "Properties": {}}
+
+    found = [c for c in decided(edit) if c.resource]
+    assert {(c.kind, c.store, c.says) for c in found} == {
+        (Kind.CHANGED, CONNECTIONS, "the condition C decides a part of it"),
+        (Kind.CHANGED, None, "the condition C decides whether it is there"),
+    }
+
+
+def test_too_many_conditions_to_look_at_weaken_in_doubt() -> None:
+    """Each alone would be a copy of the resource: what nobody can review is not proven either."""
+    names = [f"C{n}" for n in range(21)]
+
+    def edit(contract: Json) -> None:
+        chosen = {name: {"Fn::If": [name, "a", "b"]} for name in names}
+        table_of(contract)["Properties"]["Tags"] |= chosen
+
+    found = decided(edit, **{name: {"Fn::Not": [{"Condition": "C"}]} for name in names})
+    assert [(c.kind, c.store) for c in found if c.resource] == [(Kind.WEAKENED, CONNECTIONS)] * len(names)
+
+
 @pytest.mark.parametrize("edit", ["policies", "gone", "renamed"])
 def test_the_key_of_personal_durable_data_is_not_given_up(edit: str) -> None:
     def given_up(contract: Json) -> None:
@@ -701,7 +786,7 @@ def test_a_recovery_period_lowered_by_the_policy_is_told_once() -> None:
     heading = text.text(found, "x").splitlines()[1]
     assert heading.startswith(f"WEAKENED  {len(found)} in 9 stacks: ")
     assert heading.endswith(f" and {len(found) - 3} more")
-    assert len(json.loads(as_json(found, "x"))["changes"]) == len(found)
+    assert len(json.loads(as_json(found, "x"))["findings"]) == len(found)
 
 
 def test_a_tier_that_is_lowered_is_told_by_its_effects_once_each() -> None:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from xml.sax.saxutils import escape
 
 import aws_stub
 import faults
@@ -251,6 +252,37 @@ def test_an_answer_that_is_no_answer_is_unknown(look: Look, truth: Account, oper
         "DescribeAlarms": o.watched,
     }
     assert isinstance(unread[operation], Unknown)
+
+
+DEEP = '{"Resources": ' + '{"a": ' * 100_000 + "1" + "}" * 100_001
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        (DEEP, "its template cannot be read: it nests deeper than 100 levels"),
+        ('{"Resources": {"a": [' + "[]," * 400_000 + "[]]}}", "its template cannot be read: it holds more than"),
+        ('{"Resources": {}, "Resources": {}}', "its template cannot be read: 'Resources' stands twice in one object"),
+        ('{"Resources": {}, "n": ' + "9" * 100_000 + "}", "its template cannot be read: a number has 100000 digits"),
+        ('{"Resources": {', "its template cannot be read: "),
+        ('{"Resources": {"a": 1}}', "its template has no resources"),
+        ('{"Resources": []}', "its template has no resources"),
+        ("{}", "its template has no resources"),
+        ("Resources: {}", "its template is YAML"),
+        ("[" * 100_000, "its template is YAML"),
+    ],
+)
+def test_a_template_that_is_a_bomb_is_unknown(look: Look, truth: Account, template: str, said: str) -> None:
+    """It may be the stack of somebody else in the same account."""
+    body = f"<TemplateBody>{escape(template)}</TemplateBody>"
+    answer = f"<GetTemplateResponse><GetTemplateResult>{body}</GetTemplateResult></GetTemplateResponse>".encode()
+    seen = look(only({"GetTemplate"}, lambda asked: Reply(200, answer)))
+    assert list(wrong(truth, seen)) == []
+    assert not isinstance(seen.stacks, Unknown)
+    assert seen.stacks
+    for stack in seen.stacks.values():
+        assert isinstance(stack.seen, Unknown)
+        assert stack.seen.reason.startswith(said)
 
 
 @pytest.mark.parametrize(

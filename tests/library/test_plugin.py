@@ -68,7 +68,7 @@ def test_what_is_declared_passes(tmp_path: Path) -> None:
         ("SSESpecification.KMSMasterKeyId", None, "HF007"),
         ("Tags", [], "HF010"),
         ("TableName", "people", "HF102"),
-        ("BillingMode", "PROVISIONED", "HF107"),
+        ("BillingMode", "PROVISIONED", "HF103"),
     ],
 )
 def test_an_escape_hatch_that_drops_a_guard_fails_the_synth_with_the_fix(

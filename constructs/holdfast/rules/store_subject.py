@@ -208,11 +208,11 @@ def find(stack: StackSeen, placed: Placed, store: Store) -> str | Unknown | None
     return unsure
 
 
-def strangers(stack: StackSeen, placed: Placed | None, matched: Collection[str]) -> Iterator[str]:
+def strangers(stack: StackSeen, placed: Placed, matched: Collection[str]) -> Iterator[str]:
     """Stores that are declared nowhere: neither matched, nor a part of something that is."""
-    if placed and placed.stores and stack.rewritten is not None:
+    if placed.stores and stack.rewritten is not None:
         return  # each of its stores is unknown already
-    declared = {declared_name(placed, s) for s in placed.stores} if placed else set()
+    declared = {declared_name(placed, s) for s in placed.stores}
     logs = {
         dig(
             stack, stack.template["Resources"][i].get("Properties", {}), "LoggingConfiguration", "DestinationBucketName"
