@@ -4,6 +4,7 @@ from holdfast.access import Entity, Item, Match, Pattern, Relation
 from holdfast.declaration import DeclarationError
 from holdfast.environment import Aspect, Environment, Place, Tier
 from holdfast.estate import Estate
+from holdfast.extra import Extra
 from holdfast.model import (
     NONE,
     Access,
@@ -12,16 +13,20 @@ from holdfast.model import (
     Data,
     Durable,
     Encryption,
+    ExternalKey,
     Fact,
     Governance,
     Guard,
     Index,
     Key,
     Kind,
+    LocalIndex,
     Processor,
     Projection,
+    Provisioned,
     Sighting,
     Stack,
+    StackKey,
     State,
     Stream,
     Table,
@@ -31,10 +36,12 @@ from holdfast.model import (
     Waiver,
     gsi,
     key,
+    lsi,
     number,
 )
+from holdfast.owners import Owner
 from holdfast.placement import Placed
-from holdfast.policy import TAGS, Demand, Policy, TagSource, Thresholds, required
+from holdfast.policy import TAGS, Demand, Naming, Policy, TagSource, Thresholds, required
 
 __all__ = [
     "NONE",
@@ -51,6 +58,8 @@ __all__ = [
     "Entity",
     "Environment",
     "Estate",
+    "ExternalKey",
+    "Extra",
     "Fact",
     "Governance",
     "Guard",
@@ -58,16 +67,21 @@ __all__ = [
     "Item",
     "Key",
     "Kind",
+    "LocalIndex",
     "Match",
+    "Naming",
+    "Owner",
     "Pattern",
     "Place",
     "Placed",
     "Policy",
     "Processor",
     "Projection",
+    "Provisioned",
     "Relation",
     "Sighting",
     "Stack",
+    "StackKey",
     "State",
     "Stream",
     "Table",
@@ -80,6 +94,7 @@ __all__ = [
     "Waiver",
     "gsi",
     "key",
+    "lsi",
     "number",
     "required",
 ]

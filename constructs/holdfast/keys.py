@@ -1,4 +1,4 @@
-"""The one customer-managed key of a stack: when it is needed, when it is kept, and who may use it."""
+"""The one customer-managed key that a stack makes: when it is needed, when it is kept, and who may use it."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from holdfast.declaration import DeclarationError
 from holdfast.environment import Environment, Place
-from holdfast.model import Assumed, Attribute, Fact, Governance, Guard, Stack, Table, fill
+from holdfast.model import Assumed, Attribute, ExternalKey, Fact, Governance, Guard, Stack, Table, fill
 from holdfast.policy import DEFAULT, OF_STORES, Policy, TagSource, lifetime, required
 from holdfast.stores import Broker, Store, Topic
 
@@ -21,6 +21,7 @@ class Placed:
     env: Environment
     at: Place | None = None
     policy: Policy = DEFAULT
+    tell: tuple[str, ...] = ()  # the addresses of its owner
 
     @property
     def environment_name(self) -> str:
@@ -57,6 +58,17 @@ class Placed:
         if self.account and self.account != first.account and "{account}" not in self.stack.id:
             parts.append(self.account)
         return "-".join(parts)
+
+    @cached_property
+    def external_key(self) -> str | None:
+        """The ARN of the key that is used instead of one of the stack's own, where one is declared."""
+        declared = self.stack.key or self.policy.key
+        return self.fill(declared.arn) if isinstance(declared, ExternalKey) else None
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where alarms are told."""
+        return tuple(self.fill(address) for address in self.tell)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -124,7 +136,7 @@ class Placed:
         """Everything about ``table`` that no source gives."""
         for about, assumed in (
             *((None, a) for a in (*self.stack.assumed, *table.assumed)),
-            *((i.name, i.assumed) for i in table.indexes if i.assumed),
+            *((i.name, i.assumed) for i in table.every_index if i.assumed),
         ):
             if value := _value(self.stack, table, about, assumed.fact):
                 yield Assumption(self.fill(table.name), about, assumed, value)
@@ -150,7 +162,7 @@ class Assumption:
 def _value(stack: Stack, table: Table, index: str | None, fact: Fact) -> str:
     """What was assumed, in words; nothing where the fact does not concern this table."""
     if index is not None:
-        found = next(i for i in table.indexes if i.name == index)
+        found = next(i for i in table.every_index if i.name == index)
         return " + ".join(a.name for a in found.key.attributes)
     match fact:
         case Fact.OWNER:
@@ -162,7 +174,7 @@ def _value(stack: Stack, table: Table, index: str | None, fact: Fact) -> str:
         case Fact.INDEX_TYPES:
             return _types(a for a in table.attributes if a not in table.key.attributes)
         case Fact.PROJECTION:
-            return ", ".join(sorted({i.projection.value for i in table.indexes}))
+            return ", ".join(sorted({i.projection.value for i in table.every_index}))
         case Fact.EXPIRY:
             return table.lifetime.ttl or ""
         case Fact.INDEX | Fact.INDEX_KEY | Fact.ADDITION:

@@ -11,6 +11,8 @@ from holdfast.placement import Placed
 
 
 def stack_key(scope: Construct, placed: Placed) -> kms.IKey:
+    if placed.external_key:
+        return kms.Key.from_key_arn(scope, "Key", placed.external_key)
     key = kms.CfnKey(
         scope,
         "Key",

@@ -161,7 +161,11 @@ class _Estate:
 
     def _renamed(self, table: Table) -> Observed | None:
         """The same resource under its logical id, and another table."""
-        return next((o for o in self.tables.values() if _logical_id(o).startswith(f"{table.id}Table")), None)
+        for seen in self.tables.values():
+            id_ = _logical_id(seen)
+            if id_ == table.logical_id if table.logical_id else id_.startswith(f"{table.id}Table"):
+                return seen
+        return None
 
     def _absent(self, placed: Placed, stack: StackSeen | None) -> str | Unknown:
         if stack is None:
