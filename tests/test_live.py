@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import ANY
 
 import aws_stub
 import pytest

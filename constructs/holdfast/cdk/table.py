@@ -90,6 +90,9 @@ def _as_it_is(made: dynamodb.Table, table: Table) -> None:
 
 def _acknowledge(construct: Construct, table: Table, placed: Placed, *, recovered: bool) -> None:
     backup = (f"{NIST}-DynamoDBInBackupPlan", f"{HIPAA}-DynamoDBInBackupPlan")
+    if table.billing:
+        reason = f"its capacity is declared: {table.billing.read} read and {table.billing.write} write units"
+        acknowledge(construct, reason, f"{NIST}-DynamoDBAutoScalingEnabled", f"{HIPAA}-DynamoDBAutoScalingEnabled")
     if recovered:
         reason = (
             f"recovered to any second of the last {placed.recovery_days(table)} days; "

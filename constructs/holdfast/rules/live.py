@@ -309,7 +309,8 @@ def _confirm(table: Table, assumption: Assumption, seen: Observed) -> Verdict | 
             different = [
                 i for i in indexes.values() if isinstance(i, Index) and i.name in declared and _projects(i, declared)
             ]
-            return _said(what, not different, ", ".join(map(gsi_line, different)))
+            lines = ((lsi_line if i.name in local else gsi_line)(i) for i in different)
+            return _said(what, not different, ", ".join(lines))
         case Fact.EXPIRY:
             return _said(what, seen.ttl == table.lifetime.ttl, f"ttl={_quoted(seen.ttl)}" if seen.ttl else "no ttl=")
         case Fact.INDEX | Fact.INDEX_KEY | Fact.ADDITION:
