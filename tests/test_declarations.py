@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from holdfast import (
     Policy,
     Projection,
     Provisioned,
+    SharedKey,
     StackKey,
     Stream,
     Table,
@@ -42,25 +43,31 @@ from holdfast import (
     lsi,
     number,
 )
+from holdfast.account import Account, StackLive, TableSeen
 from holdfast.advice import logical_id, way
+from holdfast.audit import audit
 from holdfast.contract import make
 from holdfast.contract.diff import Kind, diff
 from holdfast.docs import tables as page
+from holdfast.fix import plan
 from holdfast.intrinsics import Unknown
+from holdfast.keys import key_policy
 from holdfast.live import tables as live
-from holdfast.model import LocalIndex
-from holdfast.observed import NamedKey, Observed, ObservedKey
+from holdfast.live.store_words import Own
+from holdfast.model import Encryption, LocalIndex
+from holdfast.observed import NamedKey, Observed, ObservedKey, Source
 from holdfast.register import entry
 from holdfast.rules import BY_ID, verdicts
-from holdfast.rules.base import Outcome
+from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.engine import verdict
 from holdfast.rules.live import confirm, corrected, twins
+from holdfast.rules.same import filled
 from holdfast.rules.schema import lint
 from holdfast.rules.subjects import TableSubject
 from holdfast.stores import Bucket, Cache, KeyFamily, Prefix
 from holdfast.template import StackSeen, observe
 
-TODAY = date(2026, 4, 23)
+TODAY, NOW = date(2026, 4, 23), datetime(2026, 4, 23, 12, tzinfo=UTC)
 ONE = "111122223333"
 HERE = Environment("live", Tier.PROD, "us-west-2", account=ONE)
 ARN = "arn:aws:kms:{region}:{account}:key/0000-{env}"
@@ -111,6 +118,12 @@ SHOP = estate(
     stack(ORDERS, key=ExternalKey(arn=ARN)),
     stack(id="Files-{env}", stores=(FILES, SESSIONS), key=ExternalKey(arn=ARN)),
     stack(table(name="carts-{env}", data=Data.PERSONAL), id="Carts-{env}"),
+    stack(
+        table(name="mails-{env}", data=Data.PERSONAL),
+        id="Mail-{env}",
+        stores=(replace(FILES, name="shop-mail-{env}"), replace(SESSIONS, name="shop-drafts-{env}")),
+        key=SharedKey(stack="Carts-{env}"),
+    ),
     environments=(HERE,),
     owners=(Owner(name="shop-team", tell=TELL),),
 )
@@ -168,6 +181,23 @@ SLIPS: list[tuple[Callable[[], object], str]] = [
     (
         lambda: estate(stack(key=ExternalKey(arn=f"arn:aws:kms:us-west-2:{ONE}:key/1"))),
         f"the key arn:aws:kms:us-west-2:{ONE}:key/1 is not of us-east-1",
+    ),
+    (
+        lambda: estate(stack(key=SharedKey(stack="Keys"))),
+        "stack Shop-{env}: Keys, whose key it shares, makes none in us-east-1 (prod); declare it there",
+    ),
+    (
+        lambda: estate(stack(key=SharedKey(stack="Keys")), stack(id="Keys", environments=(TEST,))),
+        "stack Shop-{env}: Keys, whose key it shares, makes none in us-east-1 (prod)",
+    ),
+    (
+        lambda: estate(
+            stack(key=SharedKey(stack="B")),
+            stack(id="B", key=SharedKey(stack="C")),
+            stack(id="C"),
+            environments=(PROD,),
+        ),
+        "stack Shop-{env}: B, whose key it shares, makes none in us-east-1 (prod)",
     ),
     (lambda: Owner(name="t", tell=("shop@example.com",)), "'shop@example.com' is not an address that can be told"),
     (lambda: Owner(name="t", tell=("arn:aws:chatbot::1:chat-configuration/x",)), "is not an address that can be told"),
@@ -302,6 +332,48 @@ def test_an_external_key_is_used_everywhere_and_none_is_made(made: dict[str, Jso
     assert [t["KmsMasterKeyId"] for t in of_type(made["Shop-live"], "AWS::SNS::Topic")] == [KEY]
     assert KEY in json.dumps(of_type(made["Files-live"], "AWS::S3::Bucket"))
     assert len(of_type(made["Carts-live"], "AWS::KMS::Key")) == 1
+
+
+def test_a_shared_key_is_imported_and_lets_in_the_services_of_all_who_share_it(made: dict[str, Json]) -> None:
+    mail = made["Mail-live"]
+    imported = {"Fn::ImportValue": "holdfast-Carts-live-key"}
+    assert of_type(mail, "AWS::KMS::Key") == []
+    (mails,) = of_type(mail, "AWS::DynamoDB::Table")
+    assert mails["SSESpecification"]["KMSMasterKeyId"] == imported
+    assert [t["KmsMasterKeyId"] for t in of_type(mail, "AWS::SNS::Topic")] == [imported]
+    output = made["Carts-live"]["Outputs"]["SharedKey"]
+    assert output == {"Value": {"Fn::GetAtt": ["Key", "Arn"]}, "Export": {"Name": "holdfast-Carts-live-key"}}
+    (policy,) = (k["KeyPolicy"] for k in of_type(made["Carts-live"], "AWS::KMS::Key"))
+    assert "s3.us-west-2.amazonaws.com" in json.dumps(policy)
+    assert ":log-group:/holdfast/Mail-live/*" in json.dumps(policy)
+
+
+def test_whoever_shares_a_key_is_deployed_after_whoever_makes_it(outdir: Path) -> None:
+    artifacts = json.loads((outdir / "manifest.json").read_text())["artifacts"]
+    assert "Carts-live" in artifacts["Mail-live"]["dependencies"]
+
+
+def test_a_shared_key_is_the_one_that_the_other_template_exports(made: dict[str, Json]) -> None:
+    spoiled = deepcopy(made)
+    spoiled["Carts-live"]["Outputs"]["SharedKey"]["Value"] = {"Fn::GetAtt": ["Other", "Arn"]}
+    spoiled["Carts-live"]["Resources"]["Other"] = deepcopy(made["Carts-live"]["Resources"]["Key"])
+    assert failed(spoiled).keys() >= {"HF007", "HF301"}
+    spoiled = json.loads(json.dumps(made).replace('"Fn::ImportValue": "holdfast-Carts', '"Fn::ImportValue": "x'))
+    assert "HF007" in failed(spoiled)  # decided at deploy time, so unknown
+    (mails,) = of_type(spoiled["Mail-live"], "AWS::DynamoDB::Table")
+    mails["SSESpecification"]["KMSMasterKeyId"] = OTHER
+    assert f"the key {OTHER}, declared is Carts-live#Key" in failed(spoiled)["HF007"]
+
+
+def test_a_policy_may_name_one_stack_whose_key_all_share() -> None:
+    keys = stack(id="Keys-{env}")
+    shared = estate(stack(table()), keys, policy=Policy(key=SharedKey(stack="Keys-{env}"))).placements()
+    assert [(p.id, p.foreign_key, [u.id for u in p.key_users]) for p in shared] == [
+        ("Shop-prod", "Keys-prod#Key", []),
+        ("Keys-prod", None, ["Shop-prod"]),
+        ("Shop-test", "Keys-test#Key", []),
+        ("Keys-test", None, ["Shop-test"]),
+    ]
 
 
 def test_rules_about_the_settings_of_an_external_key_say_where_they_are_shown(made: dict[str, Json]) -> None:
@@ -655,6 +727,79 @@ def _answers() -> tuple[live.Answers, live.Surroundings]:
     nothing: Any = Unknown("not asked")
     answers = live.Answers(table=nothing, backups=nothing, ttl=nothing, policy=nothing, tags=nothing)
     return answers, live.Surroundings(keys={}, watched={}, alarms={}, reads={})
+
+
+# An account
+
+
+def account(made: dict[str, Json], **encryption: Encryption) -> Account:
+    """Everything as if it had just been deployed; ``encryption`` of tables that have another, by the first word."""
+    at = datetime(2026, 2, 4, tzinfo=UTC)
+    stacks = {
+        s.id: StackLive(seen=replace(s, source=Source.DEPLOYED), status="UPDATE_COMPLETE", created=at, updated=at)
+        for s in seen(made)
+    }
+    carts = next(p for p in SHOP.placements() if p.id == "Carts-live")
+    policy = filled(key_policy(carts), ONE)
+    shared = replace(LIVE_KEY, where=KEY.replace("0000-live", "carts"), policy=policy)
+    tables = {}
+    for stack_ in seen(made):
+        for found in observe(stack_):
+            name = str(found.name)
+            word = name.partition("-")[0]
+            arn = f"arn:aws:dynamodb:us-west-2:{ONE}:table/{name}"
+            extras = dict(found.extras) if isinstance(found.extras, dict) else {}
+            known = LIVE_KEY if word == "orders" else shared
+            now = replace(
+                found,
+                source=Source.LIVE,
+                where=arn,
+                encryption=encryption.get(word, known),
+                extras=extras | ({"ResourcePolicy": {"PolicyDocument": LIVE_POLICY}} if extras else {}),
+            )
+            tables[name] = TableSeen(
+                observed=now, arn=arn, status="ACTIVE", created=at, items=0, size=0, indexes={}, stack=found.stack
+            )
+    return Account(id=ONE, region="us-west-2", tables=tables, stacks=stacks)
+
+
+def audited(there: Account) -> list[Finding]:
+    return audit(SHOP, [there], [HERE], now=NOW).findings
+
+
+def gaps(there: Account) -> set[tuple[str | None, str]]:
+    return {(f.table, f.rule.id) for f in audited(there) if f.outcome is Outcome.FAIL}
+
+
+def test_an_audit_of_what_is_declared_finds_nothing(made: dict[str, Json]) -> None:
+    assert gaps(account(made)) == set()
+
+
+def test_the_key_that_another_stack_makes_is_judged_by_what_all_who_share_it_need(made: dict[str, Json]) -> None:
+    there = account(made)
+    assert isinstance(there.tables, dict)
+    mails = there.tables["mails-live"]
+    assert isinstance(mails.observed.encryption, ObservedKey)
+    narrow = replace(mails.observed.encryption, policy=LIVE_KEY.policy)
+    other = replace(mails, observed=replace(mails.observed, encryption=narrow))
+    found = gaps(replace(there, tables=there.tables | {"mails-live": other}))
+    assert found == {("mails-live", "HF009"), ("mails-live", "HF014")}
+
+
+def test_fix_gives_a_table_the_external_or_the_shared_key(made: dict[str, Json]) -> None:
+    there = account(made, orders=Encryption.AWS_OWNED, mails=Encryption.AWS_MANAGED)
+    planned = plan(audited(there), SHOP, [there], [HERE])
+    assert {(c.table, c.key) for c in planned.keys} == {
+        ("orders-live", KEY),
+        ("mails-live", "alias/holdfast/Carts-live"),
+    }
+
+
+def test_live_stores_name_the_key_that_another_stack_made_as_the_templates_do() -> None:
+    own = Own({}, {KEY: "Carts-live#Key"})
+    assert own.arn("AWS::KMS::Key", KEY) == "Carts-live#Key"
+    assert own.arn("AWS::KMS::Key", OTHER) == OTHER
+    assert own.arn("AWS::KMS::Key", None) is None
 
 
 # Lint

@@ -137,7 +137,7 @@ def _table(table: Table, places: list[Placed]) -> Iterator[str]:
     if table.extra:
         yield f"Also set: {', '.join(f'`{name}`' for name in table.extra.properties)}, because {table.extra.reason}.\n"
     for p in places:
-        external = f" with key `{p.external_key}`" if p.external_key and Guard.CUSTOMER_KEY in p.required(table) else ""
+        external = f" with key `{p.foreign_key}`" if p.foreign_key and Guard.CUSTOMER_KEY in p.required(table) else ""
         yield f"- {p.env.label}: `{p.fill(table.name)}` — {short(p.required(table))}{external}"
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from holdfast.declaration import DeclarationError
 from holdfast.environment import Environment
-from holdfast.model import ExternalKey, Stack, illegal_name, unknown_placeholders
+from holdfast.model import ExternalKey, SharedKey, Stack, StackKey, illegal_name, unknown_placeholders
 from holdfast.owners import Owner
 from holdfast.placement import Placed, places
 from holdfast.policy import DEFAULT, Policy, TagSource
@@ -59,12 +59,41 @@ class Estate:
     @cached_property
     def _placements(self) -> tuple[Placed, ...]:
         tell = {owner.name: owner.tell for owner in self.owners}
-        return tuple(
+        return self._with_keys(
             Placed(stack, env, place, self.policy, tell.get(stack.owner, ()))
             for env in self.environments
             for stack in self.stacks
             if stack.environments is None or env in stack.environments
             for place in places(stack, env)
+        )
+
+    def _with_keys(self, places: Iterable[Placed]) -> tuple[Placed, ...]:
+        """``places``, each with who holds the key that it shares, or with who shares its own."""
+        every = tuple(places)
+        users: dict[str, list[Placed]] = {}
+        for placed in every:
+            if holder := self._holder(placed, every):
+                users.setdefault(holder.id, []).append(placed)
+        holders = {p.id: replace(p, key_users=tuple(users[p.id])) for p in every if p.id in users}
+        held = {user.id: holders[id_] for id_, sharing in users.items() for user in sharing}
+        return tuple(holders.get(p.id) or replace(p, key_holder=held.get(p.id)) for p in every)
+
+    def _key(self, stack: Stack) -> StackKey | ExternalKey | SharedKey:
+        """Where the key of a stack comes from; what shares its own key makes it."""
+        declared = stack.key or self.policy.key
+        return StackKey() if isinstance(declared, SharedKey) and declared.stack == stack.id else declared
+
+    def _holder(self, placed: Placed, every: Iterable[Placed]) -> Placed | None:
+        shared = self._key(placed.stack)
+        if not isinstance(shared, SharedKey):
+            return None
+        for other in every:
+            together = (other.env, other.place) == (placed.env, placed.place)
+            if other.stack.id == shared.stack and together and isinstance(self._key(other.stack), StackKey):
+                return other
+        raise DeclarationError(
+            f"stack {placed.stack.id}: {shared.stack}, whose key it shares, makes none in {placed.place} "
+            f"({placed.env.label}); declare it there, with key=StackKey()"
         )
 
     def _check_owners(self) -> None:
@@ -108,8 +137,7 @@ class Estate:
                     f"stack {placed.id} is declared twice for {placed.env.label}; rename or merge one"
                 )
             names = (placed.stack.id, *(s.name for s in (*placed.tables, *placed.stores)), *placed.tell)
-            key = placed.stack.key or self.policy.key
-            if isinstance(key, ExternalKey):
+            if isinstance(key := self._key(placed.stack), ExternalKey):
                 names = (*names, key.arn)
             if placed.account is None and any("{account}" in name for name in names):
                 raise DeclarationError(

@@ -94,6 +94,16 @@ class ExternalKey:
             )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedKey:
+    """The key that another stack makes in the same place: ``SharedKey(stack="Keys-{env}")``.
+
+    The other stack may hold nothing else. Its key lets in the services of all who share it, and is exported to them.
+    """
+
+    stack: str  # the id as it is declared
+
+
 class Guard(Flag):
     """One convention that a table can keep. Guards form a set: combining them only ever adds."""
 
@@ -468,7 +478,7 @@ class Stack:
     tags: Mapping[str, str] = field(default_factory=dict, hash=False)  # its own, beside those of the policy
     floor: Guard = NONE
     encryption: Encryption = Encryption.AWS_OWNED
-    key: StackKey | ExternalKey | None = None  # the policy's, unless it has one of its own
+    key: StackKey | ExternalKey | SharedKey | None = None  # the policy's, unless it has one of its own
     extras: Mapping[str, str] = field(default_factory=dict, hash=False)  # resource types beside ours, and why
     processors: tuple[Processor, ...] = ()
     access: tuple[Access, ...] = ()

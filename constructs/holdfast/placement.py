@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from holdfast.declaration import DeclarationError
@@ -11,6 +11,8 @@ from holdfast.environment import Environment, Place
 from holdfast.model import Assumed, Attribute, ExternalKey, Fact, Governance, Guard, Stack, Table, fill
 from holdfast.policy import DEFAULT, OF_STORES, Policy, TagSource, lifetime, required
 from holdfast.stores import Broker, Store, Topic
+
+KEY_ID = "Key"  # the logical id of the key that a stack makes
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,8 @@ class Placed:
     at: Place | None = None
     policy: Policy = DEFAULT
     tell: tuple[str, ...] = ()  # the addresses of its owner
+    key_holder: Placed | None = field(default=None, compare=False, repr=False)  # whose key it shares
+    key_users: tuple[Placed, ...] = field(default=(), compare=False, repr=False)  # who shares the key that it makes
 
     @property
     def environment_name(self) -> str:
@@ -64,6 +68,16 @@ class Placed:
         """The ARN of the key that is used instead of one of the stack's own, where one is declared."""
         declared = self.stack.key or self.policy.key
         return self.fill(declared.arn) if isinstance(declared, ExternalKey) else None
+
+    @property
+    def foreign_key(self) -> str | None:
+        """What the key resolves to where it is not of the stack's own template: its ARN, or its place in another."""
+        return f"{self.key_holder.id}#{KEY_ID}" if self.key_holder else self.external_key
+
+    @property
+    def key_export(self) -> str:
+        """The name under which it exports the key that others share."""
+        return f"holdfast-{self.id}-key"
 
     @property
     def addresses(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from holdfast.declaration import DeclarationError
 from holdfast.environment import Environment, Tier
-from holdfast.model import NONE, Data, Durable, ExternalKey, Guard, StackKey, Table, Transient
+from holdfast.model import NONE, Data, Durable, ExternalKey, Guard, SharedKey, StackKey, Table, Transient
 
 MAX_RECOVERY_DAYS = 35  # DynamoDB's own limit
 
@@ -122,7 +122,7 @@ class Policy:
     tags: Mapping[str, TagSource | str] = field(default_factory=lambda: dict(TAGS), hash=False)
     thresholds: Thresholds = Thresholds()
     log_days: Mapping[Tier, int] = field(default_factory=lambda: {Tier.PROD: 365, Tier.TEST: 30}, hash=False)
-    key: StackKey | ExternalKey = field(default_factory=StackKey)  # of every stack that has none of its own
+    key: StackKey | ExternalKey | SharedKey = field(default_factory=StackKey)  # of every stack that has none of its own
     naming: tuple[Naming, ...] = ()
 
     def __post_init__(self) -> None:

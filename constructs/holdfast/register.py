@@ -61,7 +61,7 @@ def entry(placed: Placed, table: Table) -> dict[str, Any]:
         "key": _key(table.key),
         "indexes": [_index(i, local=n >= len(table.indexes)) for n, i in enumerate(table.every_index)],
         "billing": {"read": table.billing.read, "write": table.billing.write} if table.billing else "on demand",
-        "customer_key": placed.external_key if Guard.CUSTOMER_KEY in guards else None,
+        "customer_key": placed.foreign_key if Guard.CUSTOMER_KEY in guards else None,
         "extra": dict(table.extra.properties) if table.extra else {},
         "lifetime": lifetime(table),
         "data": table.data.value,

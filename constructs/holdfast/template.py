@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -51,10 +51,11 @@ class StackSeen:
     account: str | None = None  # None where the credentials decide
     protected: bool | None = None
     source: Source = Source.TEMPLATE
+    exports: Mapping[str, str] = field(default_factory=dict, repr=False)  # keys of other stacks, by their exports
 
     @cached_property
     def resolver(self) -> Resolver:
-        return Resolver(self.template, self.region)
+        return Resolver(self.template, self.region, self.exports)
 
     def resources(self, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """(logical id, resource) of every resource of a type that will be there; in doubt it will not."""
@@ -142,6 +143,15 @@ class StackSeen:
 
     def at(self, logical_id: str) -> str:
         return f"{self.where}#{logical_id}"
+
+
+def exported_keys(stack: StackSeen) -> Iterator[tuple[str, str]]:
+    """(export, place) of every key of a stack that others can import."""
+    for output in _dict(stack.template.get("Outputs")).values():
+        value, name = _dict(output).get("Value"), _dict(_dict(output).get("Export")).get("Name")
+        key = stack.resolver.value(value)
+        if isinstance(name, str) and stack.is_a(key, "AWS::KMS::Key") and key.attribute == "Arn":
+            yield name, f"{stack.id}#{key.logical_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,7 @@ from holdfast.template import USABLE
 
 KEY = "AWS::KMS::Key"
 EXTERNAL = Verdict(Outcome.EXEMPT, "the key is external: the account shows it")
+SHARED = Verdict(Outcome.EXEMPT, "the key is of another stack, and judged there")
 OTHERS = Verdict(Outcome.EXEMPT, "the key is external: who administers and uses it is decided where it is declared")
 STATE = "KeyState "  # what a live key that is not enabled has among its extras
 # Conditions that keep a statement with an open principal inside the account or organization.
@@ -85,16 +86,21 @@ def customer_key(s: TableSubject) -> Verdict:
     match s.seen.encryption:
         case Unknown(reason=reason):
             return unknown(f"the key cannot be read: {reason}")
-        case ObservedKey(where=name) | NamedKey(name=name) if s.placed.external_key not in (None, name):
-            return fail(f"personal data is encrypted with the key {name}, declared is {s.placed.external_key}")
+        case ObservedKey(where=name) | NamedKey(name=name) if _named_key(s) not in (None, name):
+            return fail(f"personal data is encrypted with the key {name}, declared is {_named_key(s)}")
         case ObservedKey() as key:
             return usable(key)
-        case NamedKey(name=name) if name == s.placed.external_key:
+        case NamedKey(name=name) if name == _named_key(s):
             return PASS
         case NamedKey(name=name):
             return fail(f"personal data is encrypted with the key {name}, which is not the stack's own")
         case other:
             return fail(f"personal data is encrypted with an {other.value} key, required is the stack's own")
+
+
+def _named_key(s: TableSubject) -> str | None:
+    """The key that is not of the stack's own; which one another stack made, its policy says and no name."""
+    return s.placed.external_key if s.seen.source is Source.LIVE else s.placed.foreign_key
 
 
 def usable(key: ObservedKey) -> Verdict:
@@ -113,8 +119,8 @@ def with_key(check: Callable[[ObservedKey, TableSubject], Verdict]) -> Callable[
     def checked(s: TableSubject) -> Verdict:
         if isinstance(s.seen.encryption, ObservedKey):
             return check(s.seen.encryption, s)
-        named = isinstance(s.seen.encryption, NamedKey) and s.seen.encryption.name == s.placed.external_key
-        return EXTERNAL if named else EXEMPT
+        named = isinstance(s.seen.encryption, NamedKey) and s.seen.encryption.name == s.placed.foreign_key
+        return (SHARED if s.placed.key_holder else EXTERNAL) if named else EXEMPT
 
     return checked
 
@@ -212,12 +218,13 @@ def own_key(s: TableSubject) -> Verdict:
         return EXEMPT  # another rule's finding
     if s.placed.external_key:
         return OTHERS
+    holder = s.placed.key_holder or s.placed
     if s.seen.source is not Source.LIVE:
-        return declared_key(key, s.placed)
+        return declared_key(key, holder)
     account = s.seen.where.split(":")[4]
     if key.where.startswith("arn:") and key.where.split(":")[4] != account:
         return fail(f"the key belongs to account {key.where.split(':')[4]}, which can take it away")
-    return declared_key(key, s.placed, account)
+    return declared_key(key, holder, account)
 
 
 def encryption(s: TableSubject) -> Verdict:

@@ -15,8 +15,8 @@ from holdfast.template import StackSeen
 
 
 def encrypting_key(placed: Placed, stack: StackSeen, value: Any) -> bool:
-    """Whether a value is the key of a stack: one of its own, or the external one that it declares."""
-    return value == placed.external_key if placed.external_key else stack.is_a(value, "AWS::KMS::Key")
+    """Whether a value is the key of a stack: one of its own, or the external or shared one that it declares."""
+    return value == placed.foreign_key if placed.foreign_key else stack.is_a(value, "AWS::KMS::Key")
 
 
 class Subject(Protocol):
