@@ -299,8 +299,8 @@ RULES: tuple[Rule, ...] = (
         id="HF417",
         title="Owners of production stacks have a channel for their alarms",
         why=(
-            "An alarm publishes to the topic of its stack, and a topic without a subscription tells nobody: "
-            "the alarm is red in a console until a customer calls."
+            "An alarm publishes to the topic of its stack, and a topic without a subscription tells nobody. "
+            "The alarm is red in a console until a customer calls."
         ),
         remediation=(
             'Give the owner of {stack} an address: Owner(name=…, tell=("https://…",)); it becomes a subscription of '
@@ -313,8 +313,8 @@ RULES: tuple[Rule, ...] = (
         id="HF418",
         title="New tables are named as the policy says",
         why=(
-            "Permissions, budgets and searches by the beginning of a name miss the table that is called otherwise, "
-            "and a table cannot be renamed once it holds data."
+            "Permissions, budgets and searches by the beginning of a name miss the table that is called otherwise. "
+            "It cannot be renamed once it holds data."
         ),
         remediation=(
             "Rename {table} before it is deployed; where it exists already, add it to existing=(…) of the naming rule."
