@@ -96,6 +96,7 @@ ORDERS = table(
     local_indexes=(lsi("paidAt", include=("total",)), lsi("sentAt")),
     billing=Provisioned(read=5, write=4),
     stream=Stream(view=View.KEYS_ONLY, consumer="reports"),
+    tags={"Backup": "nightly"},
     logical_id="OrdersTable",
     extra=Extra(
         {"TableClass": "STANDARD_INFREQUENT_ACCESS", "ResourcePolicy": READERS}, reason="reports read it once a year"
@@ -172,6 +173,7 @@ SLIPS: list[tuple[Callable[[], object], str]] = [
         lambda: Extra({"BillingMode": "PROVISIONED"}, reason="cheap"),
         "extra= names BillingMode, which Holdfast sets itself: use billing=",
     ),
+    (lambda: estate(stack(table(tags={"Owner": "me"}))), "table orders-{env}: the policy gives the tag Owner; drop it"),
     (lambda: Extra({}, reason="none"), "needs properties and a reason"),
     (lambda: Extra({"TableClass": "STANDARD"}, reason=""), "needs properties and a reason"),
     (lambda: ExternalKey(arn="alias/shop"), "'alias/shop' is not the ARN of a key"),
@@ -314,6 +316,7 @@ def test_what_is_declared_is_synthesized_and_no_check_finds_anything(outdir: Pat
     assert orders["StreamSpecification"] == {"StreamViewType": "KEYS_ONLY"}
     assert orders["SSESpecification"]["KMSMasterKeyId"] == KEY
     assert orders["ResourcePolicy"] == READERS
+    assert {"Key": "Backup", "Value": "nightly"} in orders["Tags"]
     assert orders["TableClass"] == "STANDARD_INFREQUENT_ACCESS"
 
 
@@ -465,6 +468,16 @@ MUTANTS: dict[str, tuple[Callable[[Json], object], set[str], str]] = {
     "a stranger in the extra policy": (stranger, {"HF009", "HF109"}, "lets arn:aws:iam::999999999999:root in"),
     "another table class": (lambda p: p.update(TableClass="STANDARD"), {"HF109"}, "TableClass is not as declared"),
     "no table class": (lambda p: p.pop("TableClass"), {"HF109"}, "TableClass is missing, and declared in extra="),
+    "another tag of its own": (
+        lambda p: next(t for t in p["Tags"] if t["Key"] == "Backup").update(Value="never"),
+        {"HF010"},
+        "Backup is 'never' instead of 'nightly'",
+    ),
+    "a tag of its own that is gone": (
+        lambda p: p["Tags"].remove({"Key": "Backup", "Value": "nightly"}),
+        {"HF010"},
+        "tags are missing: Backup",
+    ),
     "an undeclared setting": (
         lambda p: p.update(WarmThroughput={"ReadUnitsPerSecond": 1}),
         {"HF109"},

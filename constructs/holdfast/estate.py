@@ -122,6 +122,8 @@ class Estate:
                     f"table {table.name}: recovery_days={table.recovery_days} is less than the {asked} that the policy "
                     "asks for; drop it"
                 )
+            for name in sorted(table.tags.keys() & self.policy.tags.keys()):
+                raise DeclarationError(f"table {table.name}: the policy gives the tag {name}; drop it from tags=")
         for name, source in self.policy.tags.items():
             if source is TagSource.STACK and name not in stack.tags:
                 raise DeclarationError(f"stack {stack.id}: the policy requires the tag {name}: add it to tags=")

@@ -21,7 +21,7 @@ DECLARED: Mapping[str, str] = {
     "SSESpecification": "data= and key= of the stack",
     "StreamSpecification": "stream=",
     "TableName": "name=",
-    "Tags": "tags= of the stack",
+    "Tags": "tags= of the table",
     "TimeToLiveSpecification": "lifetime=",
 }
 

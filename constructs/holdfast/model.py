@@ -350,6 +350,7 @@ class Table:
     waivers: tuple[Waiver, ...] = ()
     few_values: tuple[str, ...] = ()  # key attributes with few distinct values
     renamed: Mapping[str, str] = field(default_factory=dict, hash=False)  # key attribute: its name in new items
+    tags: Mapping[str, str] = field(default_factory=dict, hash=False)  # its own, beside those of stack and policy
     logical_id: str | None = None  # what its template calls it, where it was made before its declaration
     extra: Extra | None = None
 

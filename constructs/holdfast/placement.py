@@ -133,7 +133,9 @@ class Placed:
         """What a table or store is tagged with beyond its stack's tags."""
         values = {TagSource.DATA_CLASS: table.data.value, TagSource.LIFETIME: lifetime(table)}
         values[TagSource.NAME] = self.fill(table.name)
-        return {name: values[s] for name, s in self.policy.tags.items() if isinstance(s, TagSource) and s in OF_STORES}
+        own = table.tags if isinstance(table, Table) else {}
+        required = {n: values[s] for n, s in self.policy.tags.items() if isinstance(s, TagSource) and s in OF_STORES}
+        return {**own, **required}
 
     def required(self, table: Table | Store) -> Guard:
         return required(table, self.env, self.stack.floor, self.policy)

@@ -245,7 +245,8 @@ def encryption(s: TableSubject) -> Verdict:
 def tags_present(s: TableSubject) -> Verdict:
     if isinstance(s.seen.tags, Unknown):
         return unknown(f"tags cannot be read: {s.seen.tags.reason}")
-    missing = [t for t in s.placed.policy.tags if t not in s.seen.tags]
+    wanted = dict.fromkeys((*s.placed.policy.tags, *s.placed.tags, *s.placed.table_tags(s.table)))
+    missing = [t for t in wanted if t not in s.seen.tags]
     return fail(f"tags are missing: {', '.join(missing)}") if missing else PASS
 
 
