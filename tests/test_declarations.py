@@ -201,6 +201,10 @@ SLIPS: list[tuple[Callable[[], object], str]] = [
         ),
         "stack Shop-{env}: B, whose key it shares, makes none in us-east-1 (prod)",
     ),
+    (
+        lambda: estate(stack(key=SharedKey(stack="Keys")), stack(id="Keys"), stack(id="Keys")),
+        "stack Keys-prod is declared twice for prod",
+    ),
     (lambda: Owner(name="t", tell=("shop@example.com",)), "'shop@example.com' is not an address that can be told"),
     (lambda: Owner(name="t", tell=("arn:aws:chatbot::1:chat-configuration/x",)), "is not an address that can be told"),
     (lambda: Owner(name="t", tell=("https://x.example", "https://x.example")), "owner t: tell= names an address twice"),

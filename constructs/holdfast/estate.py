@@ -70,13 +70,12 @@ class Estate:
     def _with_keys(self, places: Iterable[Placed]) -> tuple[Placed, ...]:
         """``places``, each with who holds the key that it shares, or with who shares its own."""
         every = tuple(places)
-        users: dict[str, list[Placed]] = {}
+        users: dict[str, tuple[Placed, ...]] = {}
         for placed in every:
             if holder := self._holder(placed, every):
-                users.setdefault(holder.id, []).append(placed)
-        holders = {p.id: replace(p, key_users=tuple(users[p.id])) for p in every if p.id in users}
-        held = {user.id: holders[id_] for id_, sharing in users.items() for user in sharing}
-        return tuple(holders.get(p.id) or replace(p, key_holder=held.get(p.id)) for p in every)
+                users[holder.id] = (*users.get(holder.id, ()), placed)
+        holders = {user.id: replace(p, key_users=users[p.id]) for p in every for user in users.get(p.id, ())}
+        return tuple(replace(p, key_holder=holders.get(p.id), key_users=users.get(p.id, ())) for p in every)
 
     def _key(self, stack: Stack) -> StackKey | ExternalKey | SharedKey:
         """Where the key of a stack comes from; what shares its own key makes it."""
