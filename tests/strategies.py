@@ -14,7 +14,9 @@ from holdfast import (
     Index,
     Key,
     Kind,
+    LocalIndex,
     Projection,
+    Provisioned,
     Stream,
     Transient,
     View,
@@ -49,12 +51,32 @@ def legal_keys(draw: st.DrawFn) -> Key:
     return Key(partition, draw(st.sampled_from([None, sort])))
 
 
+PROJECTIONS = st.sampled_from(
+    [
+        (Projection.ALL, ()),
+        (Projection.KEYS_ONLY, ()),
+        (Projection.INCLUDE, ("total",)),
+        (Projection.INCLUDE, ("b", "a")),
+    ]
+)
+CAPACITY = st.none() | st.builds(Provisioned, read=st.integers(1, 9), write=st.integers(1, 9))
+
+
+def _index(name: str, key: Key, projection: tuple[Projection, tuple[str, ...]]) -> Index:
+    return Index(name, key, *projection)
+
+
+def _local(place: int, sort: Attribute, projection: tuple[Projection, tuple[str, ...]]) -> LocalIndex:
+    return LocalIndex(f"local-index-number-{place}", sort, *projection)
+
+
 def _tables(
     names: st.SearchStrategy[str], keys: st.SearchStrategy[Key], index_names: st.SearchStrategy[list[str]]
 ) -> st.SearchStrategy[dict[str, object]]:
-    indexes = index_names.flatmap(
-        lambda ns: st.tuples(
-            *(st.builds(Index, st.just(n), keys, st.sampled_from([Projection.ALL, Projection.KEYS_ONLY])) for n in ns)
+    indexes = index_names.flatmap(lambda ns: st.tuples(*(st.builds(_index, st.just(n), keys, PROJECTIONS) for n in ns)))
+    local = st.integers(0, 6).flatmap(
+        lambda count: st.tuples(
+            *(st.builds(_local, st.just(n), st.sampled_from(ATTRIBUTES), PROJECTIONS) for n in range(count))
         )
     )
     return st.fixed_dictionaries(
@@ -66,13 +88,25 @@ def _tables(
             | st.builds(Transient, ttl=st.just("expiry")),
             "data": st.sampled_from(Data),
             "indexes": indexes,
+            "local_indexes": local,
+            "billing": CAPACITY,
+            "logical_id": st.none() | st.just("Existing"),
             "stream": st.none() | st.builds(Stream, view=st.sampled_from(View), pending=st.none() | st.just("later")),
             "floor": GUARDS,
         }
     )
 
 
-legal_tables = _tables(LEGAL_NAMES, legal_keys(), st.lists(LEGAL_NAMES, max_size=3, unique=True))
+def _legal(arguments: dict[str, object]) -> dict[str, object]:
+    """Local indexes only beside a sort key, at most five, and never on the partition key."""
+    key, local = arguments["key"], arguments["local_indexes"]
+    assert isinstance(key, Key)
+    assert isinstance(local, tuple)
+    kept = tuple(i for i in local if i.sort != key.partition)[:5] if key.sort else ()
+    return {**arguments, "local_indexes": kept}
+
+
+legal_tables = _tables(LEGAL_NAMES, legal_keys(), st.lists(LEGAL_NAMES, max_size=3, unique=True)).map(_legal)
 any_tables = _tables(
     ANY_NAMES, st.builds(Key, ANY_ATTRIBUTES, st.none() | ANY_ATTRIBUTES), st.lists(ANY_NAMES, max_size=25)
 )

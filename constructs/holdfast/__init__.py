@@ -4,6 +4,7 @@ from holdfast.access import Entity, Item, Match, Pattern, Relation
 from holdfast.declaration import DeclarationError
 from holdfast.environment import Aspect, Environment, Place, Tier
 from holdfast.estate import Estate
+from holdfast.extra import Extra
 from holdfast.model import (
     NONE,
     Access,
@@ -12,16 +13,21 @@ from holdfast.model import (
     Data,
     Durable,
     Encryption,
+    ExternalKey,
     Fact,
     Governance,
     Guard,
     Index,
     Key,
     Kind,
+    LocalIndex,
     Processor,
     Projection,
+    Provisioned,
+    SharedKey,
     Sighting,
     Stack,
+    StackKey,
     State,
     Stream,
     Table,
@@ -31,10 +37,12 @@ from holdfast.model import (
     Waiver,
     gsi,
     key,
+    lsi,
     number,
 )
+from holdfast.owners import Owner
 from holdfast.placement import Placed
-from holdfast.policy import TAGS, Demand, Policy, TagSource, Thresholds, required
+from holdfast.policy import TAGS, Demand, Naming, Policy, TagSource, Thresholds, required
 
 __all__ = [
     "NONE",
@@ -51,6 +59,8 @@ __all__ = [
     "Entity",
     "Environment",
     "Estate",
+    "ExternalKey",
+    "Extra",
     "Fact",
     "Governance",
     "Guard",
@@ -58,16 +68,22 @@ __all__ = [
     "Item",
     "Key",
     "Kind",
+    "LocalIndex",
     "Match",
+    "Naming",
+    "Owner",
     "Pattern",
     "Place",
     "Placed",
     "Policy",
     "Processor",
     "Projection",
+    "Provisioned",
     "Relation",
+    "SharedKey",
     "Sighting",
     "Stack",
+    "StackKey",
     "State",
     "Stream",
     "Table",
@@ -80,6 +96,7 @@ __all__ = [
     "Waiver",
     "gsi",
     "key",
+    "lsi",
     "number",
     "required",
 ]

@@ -73,7 +73,7 @@ class Pattern:
 
     def request(self, table: Table, values: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
         """The boto3 table method and arguments that ask this; all names are placeholders, reserved words included."""
-        key = table.key if self.index is None else next(i.key for i in table.indexes if i.name == self.index)
+        key = table.key if self.index is None else next(i.key for i in table.every_index if i.name == self.index)
         partition = self.partition.format_map(values)
         sort = None if self.sort is None else self.sort.format_map(values)
         whole_key = self.match is Match.EXACT and (sort is None) == (key.sort is None)

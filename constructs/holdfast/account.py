@@ -71,6 +71,7 @@ class StackLive:
     status: str
     created: datetime
     updated: datetime | None  # also where that update was rolled back
+    exports: Mapping[str, str] = field(default_factory=dict)  # what other stacks import
 
     @property
     def last(self) -> datetime:

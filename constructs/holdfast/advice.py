@@ -87,7 +87,9 @@ def _would_fail(name: str, where: str) -> str:
 
 
 def logical_id(table: Table) -> str:
-    """What CDK calls the table in a template: the path of its construct in the stack, and a hash of that."""
+    """What a template calls the table: as declared, else as CDK does, by the path of its construct and a hash of it."""
+    if table.logical_id:
+        return table.logical_id
     digest = hashlib.md5(f"{table.id}/Table/Resource".encode(), usedforsecurity=False).hexdigest()[:8].upper()
     return f"{table.id.removesuffix('Table')}Table"[:LONGEST] + digest
 
@@ -115,6 +117,9 @@ def _refused(table: Table, seen: Observed, live: Observed) -> Iterator[str]:
             f"{table.lifetime.ttl or 'no expiry'} is right; if so, turn the TTL by {on} off and deploy an hour later, "
             "because a TTL can be changed once an hour"
         )
+    local = table.every_index[len(table.indexes) :]
+    if not isinstance(seen.local_indexes, Unknown) and seen.local_indexes != {i.name: i for i in local}:
+        yield "CloudFormation does not replace a table that is named, and a local index is made with its table only"
     if isinstance(seen.indexes, Unknown):
         return
     declared = {i.name: i for i in table.indexes}
@@ -137,4 +142,4 @@ def _refused(table: Table, seen: Observed, live: Observed) -> Iterator[str]:
 
 
 def _differs(seen: Index | Unknown, declared: Index) -> bool:
-    return isinstance(seen, Index) and (seen.key, seen.projection) != (declared.key, declared.projection)
+    return isinstance(seen, Index) and seen != declared

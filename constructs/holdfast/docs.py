@@ -8,7 +8,7 @@ from pathlib import Path
 
 from holdfast.contract import page, states
 from holdfast.estate import Estate
-from holdfast.model import Table
+from holdfast.model import Guard, Index, Table
 from holdfast.placement import Placed
 from holdfast.policy import lifetime
 from holdfast.register import facts, short
@@ -75,7 +75,7 @@ def _page(estate: Estate) -> Iterator[str]:
     for env in estate.environments:
         places = estate.placements([env])
         count = sum(len(p.tables) for p in places)
-        indexes = sum(len(t.indexes) for p in places for t in p.tables)
+        indexes = sum(len(t.every_index) for p in places for t in p.tables)
         stores = sum(len(p.stores) for p in places)
         held = f"{count} tables with {indexes} indexes and {stores} other stores"
         yield f"- **{env.label}**: {held} in {len(places)} stacks"
@@ -119,11 +119,27 @@ def _table(table: Table, places: list[Placed]) -> Iterator[str]:
         yield f"Replaced by `{table.state.replaced_by}`.\n"
     yield "| key | partition | sort | projection |"
     yield "|---|---|---|---|"
-    keys = [("table", table.key, "", None), *((i.name, i.key, i.projection.value, i.assumed) for i in table.indexes)]
+    local = {i.name for i in table.local_indexes}
+    keys = [
+        ("table", table.key, "", None),
+        *(
+            (f"{i.name} (local)" if i.name in local else i.name, i.key, _projected(i), i.assumed)
+            for i in table.every_index
+        ),
+    ]
     for name, key, projection, assumed in keys:
         sort = f"`{key.sort.name}` {key.sort.kind.value}" if key.sort else ""
         mark = " (assumed)" if assumed else ""
         yield f"| {name}{mark} | `{key.partition.name}` {key.partition.kind.value} | {sort} | {projection} |"
     yield ""
+    if table.billing:
+        yield f"Provisioned: {table.billing.read} read and {table.billing.write} write units.\n"
+    if table.extra:
+        yield f"Also set: {', '.join(f'`{name}`' for name in table.extra.properties)}, because {table.extra.reason}.\n"
     for p in places:
-        yield f"- {p.env.label}: `{p.fill(table.name)}` — {short(p.required(table))}"
+        external = f" with key `{p.foreign_key}`" if p.foreign_key and Guard.CUSTOMER_KEY in p.required(table) else ""
+        yield f"- {p.env.label}: `{p.fill(table.name)}` — {short(p.required(table))}{external}"
+
+
+def _projected(index: Index) -> str:
+    return " ".join((index.projection.value, ", ".join(f"`{name}`" for name in index.include))).strip()

@@ -1,14 +1,15 @@
-"""Everything that a company declares, as one object: environments, policy and stacks."""
+"""Everything that a company declares, as one object: environments, policy, owners and stacks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from holdfast.declaration import DeclarationError
 from holdfast.environment import Environment
-from holdfast.model import Stack, illegal_name, unknown_placeholders
+from holdfast.model import ExternalKey, SharedKey, Stack, StackKey, illegal_name, unknown_placeholders
+from holdfast.owners import Owner
 from holdfast.placement import Placed, places
 from holdfast.policy import DEFAULT, Policy, TagSource
 
@@ -21,14 +22,21 @@ class Estate:
     environments: tuple[Environment, ...]
     stacks: tuple[Stack, ...]
     policy: Policy = DEFAULT
+    owners: tuple[Owner, ...] = ()  # where any are named, every stack belongs to one of them
 
     def __post_init__(self) -> None:
         labels = [e.label for e in self.environments]
         for label in labels:
             if labels.count(label) > 1:
                 raise DeclarationError(f"two environments are called {label}; rename one")
+        self._check_owners()
         for stack in self.stacks:
             self._check_stack(stack)
+        for naming in self.policy.naming:
+            for unknown in set(naming.stacks) - {s.id for s in self.stacks}:
+                raise DeclarationError(
+                    f"policy: naming of {naming.begins!r} speaks of stack {unknown}, which is not declared"
+                )
         self._check_names()
 
     def placements(self, environments: Iterable[Environment] | None = None) -> tuple[Placed, ...]:
@@ -50,13 +58,53 @@ class Estate:
 
     @cached_property
     def _placements(self) -> tuple[Placed, ...]:
-        return tuple(
-            Placed(stack, env, place, self.policy)
+        tell = {owner.name: owner.tell for owner in self.owners}
+        return self._with_keys(
+            Placed(stack, env, place, self.policy, tell.get(stack.owner, ()))
             for env in self.environments
             for stack in self.stacks
             if stack.environments is None or env in stack.environments
             for place in places(stack, env)
         )
+
+    def _with_keys(self, places: Iterable[Placed]) -> tuple[Placed, ...]:
+        """``places``, each with who holds the key that it shares, or with who shares its own."""
+        every = tuple(places)
+        users: dict[str, tuple[Placed, ...]] = {}
+        for placed in every:
+            if holder := self._holder(placed, every):
+                users[holder.id] = (*users.get(holder.id, ()), placed)
+        holders = {user.id: replace(p, key_users=users[p.id]) for p in every for user in users.get(p.id, ())}
+        return tuple(replace(p, key_holder=holders.get(p.id), key_users=users.get(p.id, ())) for p in every)
+
+    def _key(self, stack: Stack) -> StackKey | ExternalKey | SharedKey:
+        """Where the key of a stack comes from; what shares its own key makes it."""
+        declared = stack.key or self.policy.key
+        return StackKey() if isinstance(declared, SharedKey) and declared.stack == stack.id else declared
+
+    def _holder(self, placed: Placed, every: Iterable[Placed]) -> Placed | None:
+        shared = self._key(placed.stack)
+        if not isinstance(shared, SharedKey):
+            return None
+        for other in every:
+            together = (other.env, other.place) == (placed.env, placed.place)
+            if other.stack.id == shared.stack and together and isinstance(self._key(other.stack), StackKey):
+                return other
+        raise DeclarationError(
+            f"stack {placed.stack.id}: {shared.stack}, whose key it shares, makes none in {placed.place} "
+            f"({placed.env.label}); declare it there, with key=StackKey()"
+        )
+
+    def _check_owners(self) -> None:
+        names = [owner.name for owner in self.owners]
+        for name in names:
+            if names.count(name) > 1:
+                raise DeclarationError(f"two owners are called {name}; merge them")
+        for stack in self.stacks if names else ():
+            if stack.owner not in names:
+                raise DeclarationError(
+                    f"stack {stack.id}: its owner {stack.owner} is not among owners=({', '.join(names)})"
+                )
 
     def _check_stack(self, stack: Stack) -> None:
         if wrong := unknown_placeholders(stack.id):
@@ -73,6 +121,8 @@ class Estate:
                     f"table {table.name}: recovery_days={table.recovery_days} is less than the {asked} that the policy "
                     "asks for; drop it"
                 )
+            for name in sorted(table.tags.keys() & self.policy.tags.keys()):
+                raise DeclarationError(f"table {table.name}: the policy gives the tag {name}; drop it from tags=")
         for name, source in self.policy.tags.items():
             if source is TagSource.STACK and name not in stack.tags:
                 raise DeclarationError(f"stack {stack.id}: the policy requires the tag {name}: add it to tags=")
@@ -87,11 +137,18 @@ class Estate:
                 raise DeclarationError(
                     f"stack {placed.id} is declared twice for {placed.env.label}; rename or merge one"
                 )
-            names = (placed.stack.id, *(s.name for s in (*placed.tables, *placed.stores)))
+            names = (placed.stack.id, *(s.name for s in (*placed.tables, *placed.stores)), *placed.tell)
+            if isinstance(key := self._key(placed.stack), ExternalKey):
+                names = (*names, key.arn)
             if placed.account is None and any("{account}" in name for name in names):
                 raise DeclarationError(
                     f"stack {placed.stack.id}: a name holds {{account}}; "
                     f"give environment {placed.env.label} its account="
+                )
+            if placed.external_key and placed.external_key.split(":")[3] != placed.region:
+                raise DeclarationError(
+                    f"stack {placed.stack.id}: the key {placed.external_key} is not of {placed.region}, where the "
+                    "stack is deployed; a key encrypts in its own region only"
                 )
             for table in placed.tables:
                 name = placed.fill(table.name)

@@ -39,7 +39,7 @@ class Change:
 
     @property
     def key(self) -> str | None:
-        """The alias of the key that the table is to get, where the call changes its key."""
+        """The alias or ARN of the key that the table is to get, where the call changes its key."""
         alias = self.parameters.get("SSESpecification", {}).get("KMSMasterKeyId")
         return None if alias is None else str(alias)
 
@@ -164,8 +164,9 @@ def _step(f: Finding, placed: Placed, table: Table, account: Account, live: Tabl
                 return leave(f"{f.detail}: the key could not be read")
             if not isinstance(seen.encryption, Encryption):
                 return leave(f"{f.detail}: a customer's key is never replaced automatically; decide which is right")
-            alias = f"alias/holdfast/{placed.id}"
-            if alias not in _aliases(account, placed):
+            holder = placed.key_holder or placed
+            alias = placed.external_key or f"alias/holdfast/{holder.id}"
+            if not placed.external_key and alias not in _aliases(account, holder):
                 return leave(f"the key {alias} is not deployed: {SEE_AUDIT}")
             wanted = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": alias}
             before = {"encryption": seen.encryption.value}

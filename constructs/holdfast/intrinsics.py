@@ -57,6 +57,7 @@ class Resolver:
 
     template: Mapping[str, Any]
     region: str | None
+    exports: Mapping[str, str] = field(default_factory=dict, repr=False)  # of other templates, where they are known
     _seen: _Seen = field(default_factory=_Seen, repr=False, compare=False)
 
     def value(self, raw: Any) -> Any:
@@ -111,6 +112,8 @@ class Resolver:
                 case "Fn::Select":
                     index, choices = self._value(argument[0], level), self._value(argument[1], level)
                     return choices[int(index)] if isinstance(choices, list) else Unknown("Fn::Select")
+                case "Fn::ImportValue" if isinstance(argument, str) and argument in self.exports:
+                    return self.exports[argument]
         except (TypeError, ValueError, IndexError, KeyError, AttributeError):
             return Unknown(f"{name} is malformed")
         return Unknown(f"{name} is decided at deploy time")

@@ -1,4 +1,4 @@
-"""The one customer-managed key of a stack: when it is needed, when it is kept, and who may use it."""
+"""The one customer-managed key that a stack makes: when it is needed, when it is kept, and who may use it."""
 
 from __future__ import annotations
 
@@ -54,12 +54,19 @@ def needs_key(placed: Placed) -> bool:
     So does any store that is no table: logs and generated secrets stand beside it.
     """
     tables = any(Guard.CUSTOMER_KEY in placed.required(t) for t in placed.tables)
-    return bool(placed.stores) or placed.alarmed or tables
+    return bool(placed.stores or placed.key_users) or placed.alarmed or tables
 
 
 def keeps_key(placed: Placed) -> bool:
     """A key stays with the tables and stores that cannot be read without it."""
-    return any(Guard.CUSTOMER_KEY | Guard.RETAIN in placed.required(t) for t in (*placed.tables, *placed.stores))
+    return any(
+        Guard.CUSTOMER_KEY | Guard.RETAIN in p.required(t) for p in _users(placed) for t in (*p.tables, *p.stores)
+    )
+
+
+def _users(placed: Placed) -> tuple[Placed, ...]:
+    """Whoever uses the key that a stack makes: itself, and the stacks that share it."""
+    return (placed, *placed.key_users)
 
 
 def log_groups(placed: Placed) -> str:
@@ -68,15 +75,18 @@ def log_groups(placed: Placed) -> str:
 
 
 def key_policy(placed: Placed) -> dict[str, Any]:
-    """The account may administer the key, and use it only through the services of its stack."""
+    """The account may administer the key, and use it only through the services of the stacks that have it."""
+    users = _users(placed)
+    stores = [store for p in users for store in p.stores]
     statements = [_allow("AdministeredByTheAccount", _account(placed), ADMINISTRATION)]
-    if placed.tables:
+    if any(p.tables for p in users):
         statements.append(_through(placed, "UsedThroughDynamoDBOnly", "dynamodb"))
-    if placed.stores:
-        services = sorted({s for store in placed.stores for s in SERVICES[type(store)]})
+    if stores:
+        services = sorted({s for store in stores for s in SERVICES[type(store)]})
         statements.append(_through(placed, "UsedThroughTheStoresOnly", *services))
-        statements.append(_logs(placed, "LogsOfTheStores", "ArnLike", _written(placed)))
-    if placed.alarmed:
+        written = [name for p in users if p.stores for name in _written(p)]
+        statements.append(_logs(placed, "LogsOfTheStores", "ArnLike", written))
+    if any(p.alarmed for p in users):
         statements.append(
             _allow(
                 "AlarmsPublishToTheTopic",
@@ -85,8 +95,7 @@ def key_policy(placed: Placed) -> dict[str, Any]:
                 {"StringEquals": {"aws:SourceAccount": ACCOUNT}},
             )
         )
-    if placed.stack.processors:
-        names = [f"/aws/lambda/{placed.fill(p.name)}" for p in placed.stack.processors]
+    if names := [f"/aws/lambda/{p.fill(x.name)}" for p in users for x in p.stack.processors]:
         statements.append(_logs(placed, "LogsOfTheStreamProcessor", "ArnEquals", names))
     return {"Version": "2012-10-17", "Statement": statements}
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from holdfast.access import Entity, Pattern, Relation
 from holdfast.declaration import DeclarationError
 from holdfast.environment import Environment
+from holdfast.extra import Extra
 
 if TYPE_CHECKING:
     from holdfast.stores import Store
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 # DynamoDB's own limits: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 MAX_INDEXES = 20
+MAX_LOCAL_INDEXES = 5
+MAX_INCLUDED, MAX_INCLUDED_IN_ALL = 20, 100  # attributes that one index names, and all of a table together
 MAX_KEY_ATTRIBUTE = 255
+KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:([a-z0-9-]+|\{region\}):(\d{12}|\{account\}):key/[\w{}-]+")
+LOGICAL_ID = re.compile(r"[A-Za-z0-9]{1,255}")
 
 PLACEHOLDERS = frozenset({"env", "Env", "region", "account"})
 
@@ -41,14 +46,18 @@ class Data(Enum):
 
 
 class Projection(Enum):
+    """What an index copies of an item; INCLUDE names the attributes in ``include=``."""
+
     ALL = "ALL"
     KEYS_ONLY = "KEYS_ONLY"
-    INCLUDE = "INCLUDE"  # seen in live tables, never declared: which attributes it carries is the application's affair
+    INCLUDE = "INCLUDE"
 
 
 class View(Enum):
     """What a stream record carries."""
 
+    KEYS_ONLY = "KEYS_ONLY"
+    OLD_IMAGE = "OLD_IMAGE"
     NEW_IMAGE = "NEW_IMAGE"
     NEW_AND_OLD_IMAGES = "NEW_AND_OLD_IMAGES"
 
@@ -58,6 +67,41 @@ class Encryption(Enum):
 
     AWS_OWNED = "aws-owned"
     AWS_MANAGED = "aws-managed"
+
+
+@dataclass(frozen=True, slots=True)
+class StackKey:
+    """A customer-managed key of the stack's own: made with it, rotated, and kept as long as its data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExternalKey:
+    """A customer-managed key that exists elsewhere, and whose settings and policy others answer for.
+
+    ``ExternalKey(arn="arn:aws:kms:{region}:{account}:key/1234abcd-12ab-34cd-56ef-1234567890ab")``. Its policy has to
+    let in the services of the stack, and CloudWatch where the stack has alarms.
+    """
+
+    arn: str
+
+    def __post_init__(self) -> None:
+        if wrong := unknown_placeholders(self.arn):
+            raise DeclarationError(f"key {self.arn}: {wrong}")
+        if not KEY_ARN.fullmatch(self.arn):
+            raise DeclarationError(
+                f"{self.arn!r} is not the ARN of a key, such as arn:aws:kms:{{region}}:{{account}}:key/…; an alias can "
+                "be moved to another key"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedKey:
+    """The key that another stack makes in the same place: ``SharedKey(stack="Keys-{env}")``.
+
+    The other stack may hold nothing else. Its key lets in the services of all who share it, and is exported to them.
+    """
+
+    stack: str  # the id as it is declared
 
 
 class Guard(Flag):
@@ -127,14 +171,45 @@ class Key:
         return (self.partition, self.sort) if self.sort else (self.partition,)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provisioned:
+    """Capacity that is paid for whether it is used or not, in units per second: ``Provisioned(read=5, write=5)``."""
+
+    read: int
+    write: int
+
+    def __post_init__(self) -> None:
+        if self.read < 1 or self.write < 1:
+            raise DeclarationError(f"Provisioned(read={self.read}, write={self.write}): both are at least 1")
+
+
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A global secondary index."""
+    """A global secondary index. On a provisioned table it has the table's capacity, unless ``billing`` says another."""
 
     name: str
     key: Key
     projection: Projection = Projection.ALL
+    include: tuple[str, ...] = ()  # in alphabetical order, because DynamoDB has none
+    billing: Provisioned | None = field(default=None, compare=False)
     assumed: Assumed | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "include", _included(self.name, self.include))
+
+
+@dataclass(frozen=True, slots=True)
+class LocalIndex:
+    """A local secondary index: the table's partition key and another sort key, for as long as the table lives."""
+
+    name: str
+    sort: Attribute
+    projection: Projection = Projection.ALL
+    include: tuple[str, ...] = ()
+    assumed: Assumed | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "include", _included(self.name, self.include))
 
 
 def number(name: str) -> Attribute:
@@ -150,17 +225,53 @@ def gsi(
     sort: str | Attribute | None = None,
     *,
     name: str | None = None,
-    projection: Projection = Projection.ALL,
+    projection: Projection | None = None,
+    include: tuple[str, ...] = (),
+    billing: Provisioned | None = None,
     assumed: str | Assumed | None = None,
 ) -> Index:
-    """An index, named ``<partition>[-<sort>]-index`` unless told otherwise."""
+    """A global index, named ``<partition>[-<sort>]-index`` unless told otherwise.
+
+    It copies whole items, or the keys and what ``include=("status", "total")`` names.
+    """
     k = key(partition, sort)
     return Index(
         name or "-".join([*(a.name for a in k.attributes), "index"]),
         k,
-        projection,
-        Assumed(Fact.INDEX, assumed) if isinstance(assumed, str) else assumed,
+        _projection(projection, include),
+        include,
+        billing,
+        _assumed(assumed),
     )
+
+
+def lsi(
+    sort: str | Attribute,
+    *,
+    name: str | None = None,
+    projection: Projection | None = None,
+    include: tuple[str, ...] = (),
+    assumed: str | Assumed | None = None,
+) -> LocalIndex:
+    """A local index, named ``<sort>-index`` unless told otherwise: ``local_indexes=(lsi("createdAt"),)``."""
+    attribute = _attribute(sort)
+    return LocalIndex(
+        name or f"{attribute.name}-index", attribute, _projection(projection, include), include, _assumed(assumed)
+    )
+
+
+def _projection(projection: Projection | None, include: tuple[str, ...]) -> Projection:
+    return projection or (Projection.INCLUDE if include else Projection.ALL)
+
+
+def _assumed(assumed: str | Assumed | None) -> Assumed | None:
+    return Assumed(Fact.INDEX, assumed) if isinstance(assumed, str) else assumed
+
+
+def _included(name: str, include: tuple[str, ...]) -> tuple[str, ...]:
+    if isinstance(include, str):  # else every letter of it would be an attribute
+        raise DeclarationError(f'index {name}: include={include!r} is a text; write include=("{include}",)')
+    return tuple(sorted(include))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +339,8 @@ class Table:
     lifetime: Durable | Transient
     data: Data
     indexes: tuple[Index, ...] = ()
+    local_indexes: tuple[LocalIndex, ...] = ()
+    billing: Provisioned | None = None  # on demand, unless capacity is named
     stream: Stream | None = None
     only: tuple[Environment, ...] | None = None
     floor: Guard = NONE
@@ -237,6 +350,9 @@ class Table:
     waivers: tuple[Waiver, ...] = ()
     few_values: tuple[str, ...] = ()  # key attributes with few distinct values
     renamed: Mapping[str, str] = field(default_factory=dict, hash=False)  # key attribute: its name in new items
+    tags: Mapping[str, str] = field(default_factory=dict, hash=False)  # its own, beside those of stack and policy
+    logical_id: str | None = None  # what its template calls it, where it was made before its declaration
+    extra: Extra | None = None
 
     def __post_init__(self) -> None:
         for problem in self._problems():
@@ -255,20 +371,18 @@ class Table:
             yield f"the TTL attribute needs 1 to {MAX_KEY_ATTRIBUTE} characters; name the one that holds the expiry"
         if len(self.indexes) > MAX_INDEXES:
             yield f"{len(self.indexes)} indexes, and DynamoDB allows {MAX_INDEXES}; drop what no access pattern uses"
-        names = [i.name for i in self.indexes]
+        names = [i.name for i in self.every_index]
         for name in sorted({n for n in names if names.count(n) > 1}):
             yield f"two indexes are called {name}; give one another name="
-        for index in self.indexes:
-            if illegal := illegal_name(index.name):
-                yield f"index {index.name!r} {illegal}; pass a legal name="
-            if index.projection is Projection.INCLUDE:
-                yield f"index {index.name} projects INCLUDE, which cannot be declared; use ALL or KEYS_ONLY"
-        for owner, k in (("its key", self.key), *((f"index {i.name}", i.key) for i in self.indexes)):
+        yield from self._index_problems()
+        for owner, k in (("its key", self.key), *((f"index {i.name}", i.key) for i in self.every_index)):
             if k.sort and k.partition.name == k.sort.name:
                 yield f"{owner} uses {k.partition.name} as partition and as sort key; drop the sort key"
             for a in k.attributes:
                 if not 1 <= (size := len(a.name.encode())) <= MAX_KEY_ATTRIBUTE:
                     yield f"{owner} has an attribute name of {size} bytes; DynamoDB wants 1 to {MAX_KEY_ATTRIBUTE}"
+        if self.logical_id is not None and not LOGICAL_ID.fullmatch(self.logical_id):
+            yield f"logical_id={self.logical_id!r}: CloudFormation takes letters and digits only"
         if self.recovery_days is not None and not 1 <= self.recovery_days <= 35:
             yield f"recovery_days={self.recovery_days} is outside DynamoDB's 1 to 35 days"
         for waiver in self.waivers:
@@ -287,10 +401,42 @@ class Table:
                     "one attribute has one type in all keys of a table"
                 )
 
+    def _index_problems(self) -> Iterable[str]:
+        if len(self.local_indexes) > MAX_LOCAL_INDEXES:
+            yield f"{len(self.local_indexes)} local indexes, and DynamoDB allows {MAX_LOCAL_INDEXES}; use indexes="
+        if self.local_indexes and not self.key.sort:
+            yield "a table with local indexes needs a sort key; use gsi(…) in indexes= instead"
+        for index in self.every_index:
+            if illegal := illegal_name(index.name):
+                yield f"index {index.name!r} {illegal}; pass a legal name="
+            if (index.projection is Projection.INCLUDE) != bool(index.include):
+                yield f"index {index.name}: Projection.INCLUDE and include=(…) go together, and with nothing else"
+            if len(index.include) > MAX_INCLUDED or len(set(index.include)) < len(index.include):
+                yield f"index {index.name}: include= names up to {MAX_INCLUDED} attributes, each once"
+            if not all(1 <= len(name.encode()) <= MAX_KEY_ATTRIBUTE for name in index.include):
+                yield f"index {index.name}: a name in include= has 1 to {MAX_KEY_ATTRIBUTE} bytes"
+            if index.billing and not self.billing:
+                yield f"index {index.name} has billing=, but the table is billed on demand; drop it"
+        if (total := sum(len(i.include) for i in self.every_index)) > MAX_INCLUDED_IN_ALL:
+            yield f"its indexes include {total} attributes, and DynamoDB allows {MAX_INCLUDED_IN_ALL} in all; use ALL"
+
+    @property
+    def every_index(self) -> tuple[Index, ...]:
+        """The global indexes, then the local ones with their whole keys."""
+        local = (
+            Index(i.name, Key(self.key.partition, i.sort), i.projection, i.include, assumed=i.assumed)
+            for i in self.local_indexes
+        )
+        return (*self.indexes, *local)
+
+    def capacity(self, index: Index | None = None) -> Provisioned | None:
+        """What is provisioned for the table, or for one of its global indexes."""
+        return self.billing and ((index.billing if index else None) or self.billing)
+
     @property
     def attributes(self) -> tuple[Attribute, ...]:
         """Every key attribute of the table and its indexes, once each and in order of declaration."""
-        keys = (self.key, *(i.key for i in self.indexes))
+        keys = (self.key, *(i.key for i in self.every_index))
         return tuple(dict.fromkeys(a for k in keys for a in k.attributes))
 
     @property
@@ -333,6 +479,7 @@ class Stack:
     tags: Mapping[str, str] = field(default_factory=dict, hash=False)  # its own, beside those of the policy
     floor: Guard = NONE
     encryption: Encryption = Encryption.AWS_OWNED
+    key: StackKey | ExternalKey | SharedKey | None = None  # the policy's, unless it has one of its own
     extras: Mapping[str, str] = field(default_factory=dict, hash=False)  # resource types beside ours, and why
     processors: tuple[Processor, ...] = ()
     access: tuple[Access, ...] = ()
@@ -353,6 +500,10 @@ class Stack:
                 raise DeclarationError(
                     f"stack {self.id}: {table.name} and another store get the same construct id {table.id}; rename one"
                 )
+        logical_ids = [t.logical_id for t in self.tables if t.logical_id]
+        for logical_id in logical_ids:
+            if logical_ids.count(logical_id) > 1:
+                raise DeclarationError(f"stack {self.id}: two tables have logical_id={logical_id!r}; rename one")
         for kind, reason in self.extras.items():
             if not reason or "::" not in kind:
                 raise DeclarationError(f"stack {self.id}: extras={{{kind!r}: …}} needs a resource type and a reason")
@@ -366,7 +517,7 @@ class Stack:
                 )
         for pattern in self.patterns:
             table = next(t for t in self.tables if t.name == pattern.table)
-            if pattern.index and pattern.index not in {i.name for i in table.indexes}:
+            if pattern.index and pattern.index not in {i.name for i in table.every_index}:
                 raise DeclarationError(
                     f"stack {self.id}: pattern {pattern.id} reads index {pattern.index} of {table.name}, "
                     "which has no such index; declare it or say unsupported="

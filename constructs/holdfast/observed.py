@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from holdfast.intrinsics import Unknown
-from holdfast.model import NONE, Attribute, Encryption, Guard, Index, Key, Kind, Projection
+from holdfast.model import NONE, Attribute, Encryption, Guard, Index, Key, Kind, Projection, Provisioned
 
 TABLE = "AWS::DynamoDB::Table"
 GLOBAL_TABLE = "AWS::DynamoDB::GlobalTable"
@@ -71,7 +71,11 @@ class Observed:
     stream: str | Unknown | None
     watched: frozenset[tuple[str | None, str]] | Unknown = field(default=frozenset())
     alarms: Mapping[str, Mapping[str, Any]] | Unknown = field(default_factory=dict)  # properties by alarm name
-    extras: frozenset[str] | Unknown = field(default=frozenset())  # settings that no declaration can ask for
+    extras: Mapping[str, Any] | Unknown = field(
+        default_factory=dict
+    )  # settings that no field of a declaration asks for
+    local_indexes: Mapping[str, Index | Unknown] | Unknown = field(default_factory=dict)
+    capacity: Provisioned | Unknown | None = None  # where it is provisioned
 
     def guards(self, required_tags: Collection[str]) -> Guard:
         """The guards that are certainly on."""
@@ -110,6 +114,25 @@ def parse_key(schema: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]) ->
 
 
 def parse_index(index: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Index:
+    projection = index["Projection"]
     return Index(
-        index["IndexName"], parse_key(index["KeySchema"], kinds), Projection(index["Projection"]["ProjectionType"])
+        index["IndexName"],
+        parse_key(index["KeySchema"], kinds),
+        Projection(projection["ProjectionType"]),
+        tuple(map(_text, projection.get("NonKeyAttributes") or ())),
+        parse_capacity(index.get("ProvisionedThroughput")),
     )
+
+
+def parse_capacity(throughput: Any) -> Provisioned | None:
+    """A ProvisionedThroughput; of what is billed on demand a live table shows zeros."""
+    if throughput is None:
+        return None
+    read, write = (int(throughput[name]) for name in ("ReadCapacityUnits", "WriteCapacityUnits"))
+    return Provisioned(read=read, write=write) if read or write else None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("an attribute that is projected is decided at deploy time")
+    return value

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from holdfast.declaration import DeclarationError
 from holdfast.environment import Environment, Place
-from holdfast.model import Assumed, Attribute, Fact, Governance, Guard, Stack, Table, fill
+from holdfast.model import Assumed, Attribute, ExternalKey, Fact, Governance, Guard, Stack, Table, fill
 from holdfast.policy import DEFAULT, OF_STORES, Policy, TagSource, lifetime, required
 from holdfast.stores import Broker, Store, Topic
+
+KEY_ID = "Key"  # the logical id of the key that a stack makes
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,9 @@ class Placed:
     env: Environment
     at: Place | None = None
     policy: Policy = DEFAULT
+    tell: tuple[str, ...] = ()  # the addresses of its owner
+    key_holder: Placed | None = field(default=None, compare=False, repr=False)  # whose key it shares
+    key_users: tuple[Placed, ...] = field(default=(), compare=False, repr=False)  # who shares the key that it makes
 
     @property
     def environment_name(self) -> str:
@@ -57,6 +62,27 @@ class Placed:
         if self.account and self.account != first.account and "{account}" not in self.stack.id:
             parts.append(self.account)
         return "-".join(parts)
+
+    @cached_property
+    def external_key(self) -> str | None:
+        """The ARN of the key that is used instead of one of the stack's own, where one is declared."""
+        declared = self.stack.key or self.policy.key
+        return self.fill(declared.arn) if isinstance(declared, ExternalKey) else None
+
+    @property
+    def foreign_key(self) -> str | None:
+        """What the key resolves to where it is not of the stack's own template: its ARN, or its place in another."""
+        return f"{self.key_holder.id}#{KEY_ID}" if self.key_holder else self.external_key
+
+    @property
+    def key_export(self) -> str:
+        """The name under which it exports the key that others share."""
+        return f"holdfast-{self.id}-key"
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where alarms are told."""
+        return tuple(self.fill(address) for address in self.tell)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -107,7 +133,9 @@ class Placed:
         """What a table or store is tagged with beyond its stack's tags."""
         values = {TagSource.DATA_CLASS: table.data.value, TagSource.LIFETIME: lifetime(table)}
         values[TagSource.NAME] = self.fill(table.name)
-        return {name: values[s] for name, s in self.policy.tags.items() if isinstance(s, TagSource) and s in OF_STORES}
+        own = table.tags if isinstance(table, Table) else {}
+        required = {n: values[s] for n, s in self.policy.tags.items() if isinstance(s, TagSource) and s in OF_STORES}
+        return {**own, **required}
 
     def required(self, table: Table | Store) -> Guard:
         return required(table, self.env, self.stack.floor, self.policy)
@@ -124,7 +152,7 @@ class Placed:
         """Everything about ``table`` that no source gives."""
         for about, assumed in (
             *((None, a) for a in (*self.stack.assumed, *table.assumed)),
-            *((i.name, i.assumed) for i in table.indexes if i.assumed),
+            *((i.name, i.assumed) for i in table.every_index if i.assumed),
         ):
             if value := _value(self.stack, table, about, assumed.fact):
                 yield Assumption(self.fill(table.name), about, assumed, value)
@@ -150,7 +178,7 @@ class Assumption:
 def _value(stack: Stack, table: Table, index: str | None, fact: Fact) -> str:
     """What was assumed, in words; nothing where the fact does not concern this table."""
     if index is not None:
-        found = next(i for i in table.indexes if i.name == index)
+        found = next(i for i in table.every_index if i.name == index)
         return " + ".join(a.name for a in found.key.attributes)
     match fact:
         case Fact.OWNER:
@@ -162,7 +190,7 @@ def _value(stack: Stack, table: Table, index: str | None, fact: Fact) -> str:
         case Fact.INDEX_TYPES:
             return _types(a for a in table.attributes if a not in table.key.attributes)
         case Fact.PROJECTION:
-            return ", ".join(sorted({i.projection.value for i in table.indexes}))
+            return ", ".join(sorted({i.projection.value for i in table.every_index}))
         case Fact.EXPIRY:
             return table.lifetime.ttl or ""
         case Fact.INDEX | Fact.INDEX_KEY | Fact.ADDITION:

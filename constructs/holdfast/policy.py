@@ -9,7 +9,7 @@ from typing import Protocol
 
 from holdfast.declaration import DeclarationError
 from holdfast.environment import Environment, Tier
-from holdfast.model import NONE, Data, Durable, Guard, Table, Transient
+from holdfast.model import NONE, Data, Durable, ExternalKey, Guard, SharedKey, StackKey, Table, Transient
 
 MAX_RECOVERY_DAYS = 35  # DynamoDB's own limit
 
@@ -93,6 +93,27 @@ class Thresholds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Naming:
+    """How new tables are called: ``Naming(begins="studio-", existing=("orders-{env}",), reason="one prefix per app")``.
+
+    It is about the tables of ``stacks``, or of all where none are named; those in ``existing`` keep their names.
+    """
+
+    begins: str
+    reason: str
+    stacks: tuple[str, ...] = ()
+    existing: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.begins or not self.reason:
+            raise DeclarationError(f"Naming(begins={self.begins!r}) needs a text and a reason")
+
+    def breaks(self, stack: str, table: str) -> bool:
+        concerned = not self.stacks or stack in self.stacks
+        return concerned and not table.startswith(self.begins) and table not in self.existing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """What an estate demands of its stores. Every field has a default; ``Policy(recovery_days=14)`` changes one."""
 
@@ -101,6 +122,8 @@ class Policy:
     tags: Mapping[str, TagSource | str] = field(default_factory=lambda: dict(TAGS), hash=False)
     thresholds: Thresholds = Thresholds()
     log_days: Mapping[Tier, int] = field(default_factory=lambda: {Tier.PROD: 365, Tier.TEST: 30}, hash=False)
+    key: StackKey | ExternalKey | SharedKey = field(default_factory=StackKey)  # of every stack that has none of its own
+    naming: tuple[Naming, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.recovery_days <= MAX_RECOVERY_DAYS:

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.declaration import DeclarationError
 from holdfast.estate import Estate
-from holdfast.model import NONE, Fact, Guard, Key, Stream, Table
+from holdfast.model import NONE, Fact, Guard, Index, Key, Stream, Table
 from holdfast.placement import Placed
 from holdfast.policy import lifetime
 from holdfast.stores import Backups, Broker, Bucket, Cache, Database, Documents, Registry, Store
@@ -59,7 +59,10 @@ def entry(placed: Placed, table: Table) -> dict[str, Any]:
         "owner": placed.stack.owner,
         "purpose": table.purpose,
         "key": _key(table.key),
-        "indexes": [{"name": i.name, "key": _key(i.key), "projection": i.projection.value} for i in table.indexes],
+        "indexes": [_index(i, local=n >= len(table.indexes)) for n, i in enumerate(table.every_index)],
+        "billing": {"read": table.billing.read, "write": table.billing.write} if table.billing else "on demand",
+        "customer_key": placed.foreign_key if Guard.CUSTOMER_KEY in guards else None,
+        "extra": dict(table.extra.properties) if table.extra else {},
         "lifetime": lifetime(table),
         "data": table.data.value,
         "ttl": table.lifetime.ttl,
@@ -76,6 +79,12 @@ def entry(placed: Placed, table: Table) -> dict[str, Any]:
         else None,
         "assumed": [{k: v for k, v in a.items() if k != "table"} for a in assumptions(placed, table)],
     }
+
+
+def _index(index: Index, *, local: bool) -> dict[str, Any]:
+    projection = {"projection": index.projection.value}
+    included = {"include": list(index.include)} if index.include else {}
+    return {"name": index.name, "key": _key(index.key), **projection, **included, **({"local": True} if local else {})}
 
 
 def assumptions(placed: Placed, table: Table) -> list[dict[str, Any]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from holdfast.extra import DECLARED
 from holdfast.intrinsics import Reference, Resolver, Unknown
 from holdfast.model import Encryption, Index, Key, Kind
 from holdfast.observed import (
@@ -17,6 +18,7 @@ from holdfast.observed import (
     Observed,
     ObservedKey,
     Source,
+    parse_capacity,
     parse_index,
     parse_key,
     parse_kinds,
@@ -27,26 +29,14 @@ UNREAD = frozenset({"AlarmDescription", "OKActions", "Tags"})  # of an alarm, by
 HIDING = ("Fn::Transform", "Fn::ForEach")  # what stands there is made when it is deployed
 LANGUAGE = "AWS::LanguageExtensions"  # more functions; without a loop it adds and changes no resource
 TOPIC = "AWS::SNS::Topic"
-DECLARABLE_OF_INDEX = frozenset({"IndexName", "KeySchema", "Projection", "ProvisionedThroughput"})
+OF_INDEX = frozenset({"IndexName", "KeySchema", "Projection"})
+DECLARABLE_BELOW = {
+    "StreamSpecification": frozenset({"StreamViewType"}),
+    "GlobalSecondaryIndexes": OF_INDEX | {"ProvisionedThroughput"},
+    "LocalSecondaryIndexes": OF_INDEX,
+}
 DECLARABLE_OF_KEY = frozenset({"Description", "EnableKeyRotation", "KeyPolicy", "Tags"})
 INDEX = "GlobalSecondaryIndexName"
-# The properties of a table that follow from its declaration; the capacity only says what the billing mode means.
-DECLARABLE = frozenset(
-    {
-        "AttributeDefinitions",
-        "BillingMode",
-        "DeletionProtectionEnabled",
-        "GlobalSecondaryIndexes",
-        "KeySchema",
-        "PointInTimeRecoverySpecification",
-        "ProvisionedThroughput",
-        "SSESpecification",
-        "StreamSpecification",
-        "TableName",
-        "Tags",
-        "TimeToLiveSpecification",
-    }
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,10 +51,11 @@ class StackSeen:
     account: str | None = None  # None where the credentials decide
     protected: bool | None = None
     source: Source = Source.TEMPLATE
+    exports: Mapping[str, str] = field(default_factory=dict, repr=False)  # keys of other stacks, by their exports
 
     @cached_property
     def resolver(self) -> Resolver:
-        return Resolver(self.template, self.region)
+        return Resolver(self.template, self.region, self.exports)
 
     def resources(self, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """(logical id, resource) of every resource of a type that will be there; in doubt it will not."""
@@ -154,6 +145,15 @@ class StackSeen:
         return f"{self.where}#{logical_id}"
 
 
+def exported_keys(stack: StackSeen) -> Iterator[tuple[str, str]]:
+    """(export, place) of every key of a stack that others can import."""
+    for output in _dict(stack.template.get("Outputs")).values():
+        value, name = _dict(output).get("Value"), _dict(_dict(output).get("Export")).get("Name")
+        key = stack.resolver.value(value)
+        if isinstance(name, str) and stack.is_a(key, "AWS::KMS::Key") and key.attribute == "Arn":
+            yield name, f"{stack.id}#{key.logical_id}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmMetric:
     """One DynamoDB metric that an alarm reads."""
@@ -226,17 +226,23 @@ def _observe(stack: StackSeen, logical_id: str, resource: Mapping[str, Any]) -> 
         stream=get(get(p, "StreamSpecification", {}), "StreamViewType"),
         watched=_watched(name, stack),
         alarms=_alarms(name, stack),
-        extras=frozenset(_extras(_dict(p))),
+        extras=dict(_extras(_dict(p))),
+        local_indexes=_indexes(get(p, "LocalSecondaryIndexes", []), kinds),
+        capacity=_try(parse_capacity, get(p, "ProvisionedThroughput")),
     )
 
 
-def _extras(p: dict[str, Any]) -> Iterator[str]:
-    """Settings, at any depth, that no declaration can ask for."""
-    yield from frozenset(p) - DECLARABLE
-    yield from (f"StreamSpecification.{k}" for k in _dict(p.get("StreamSpecification")) if k != "StreamViewType")
-    indexes = p.get("GlobalSecondaryIndexes")
-    for index in indexes if isinstance(indexes, list) else ():
-        yield from (f"GlobalSecondaryIndexes.{k}" for k in frozenset(_dict(index)) - DECLARABLE_OF_INDEX)
+def _extras(p: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Settings, at any depth, that no field of a declaration asks for, with their values as they are written."""
+    yield from _beside(p, frozenset(DECLARED))
+    for name, known in DECLARABLE_BELOW.items():
+        parts = p.get(name)
+        for part in parts if isinstance(parts, list) else [parts]:
+            yield from ((f"{name}.{k}", v) for k, v in _beside(_dict(part), known))
+
+
+def _beside(part: dict[str, Any], known: frozenset[str]) -> Iterator[tuple[str, Any]]:
+    return ((k, v) for k, v in part.items() if k not in known)
 
 
 def _unreadable(stack: StackSeen, logical_id: str, kind: str, why: Unknown) -> Observed:
@@ -261,6 +267,8 @@ def _unreadable(stack: StackSeen, logical_id: str, kind: str, why: Unknown) -> O
         watched=why,
         alarms=why,
         extras=why,
+        local_indexes=why,
+        capacity=why,
     )
 
 

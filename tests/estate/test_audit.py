@@ -721,7 +721,7 @@ def test_templates_that_cannot_be_read_leave_live_guards_judged_and_retain_unkno
 
 
 FIELDS = ("deletion_protection", "recovery", "recovery_days", "ttl", "encryption", "tags", "key", "indexes", "billing",
-          "stream", "watched", "alarms", "extras")  # fmt: skip
+          "stream", "watched", "alarms", "extras", "local_indexes")  # fmt: skip
 
 
 @pytest.mark.parametrize("field", FIELDS)

@@ -50,6 +50,8 @@ def test_any_table_synthesizes_to_exactly_its_guards_or_is_refused(
     assert seen.name == table.name
     assert seen.key == table.key
     assert seen.indexes == {i.name: i for i in table.indexes}
+    assert seen.local_indexes == {i.name: i for i in table.every_index[len(table.indexes) :]}
+    assert seen.capacity == table.billing
     assert seen.ttl == table.lifetime.ttl
     assert seen.stream == (table.stream.view.value if table.stream and not table.stream.pending else None)
     assert seen.recovery_days == (MAX_RECOVERY_DAYS if Guard.PITR in guards else None)

@@ -15,10 +15,14 @@ from holdfast import (
     DeclarationError,
     Durable,
     Entity,
+    Estate,
     Fact,
     Item,
     Match,
+    Naming,
+    Owner,
     Pattern,
+    Policy,
     Processor,
     Projection,
     Relation,
@@ -194,11 +198,11 @@ def test_findings_stand_alone() -> None:
 
 
 def test_rules_are_numbered_in_order_and_explain_themselves() -> None:
-    assert [r.id for r in RULES] == [f"HF{n}" for n in range(401, 417)]
+    assert [r.id for r in RULES] == [f"HF{n}" for n in range(401, 419)]
     for rule in RULES:
         assert rule.checks
         assert not rule.controls
-        assert "{table}" in rule.remediation
+        assert "{table}" in rule.remediation or "{stack}" in rule.remediation
         assert rule.why.count(".") >= 2
         assert not rule.title.endswith(".")
 
@@ -243,7 +247,7 @@ SORTED = table(key=key("id", "at"))
 CUSTOMERS = stack(table(name="customers-{env}"), id="Crm-{env}", identities={"id": "customer"})
 IDENTITIES = {"customerId": "customer", "shopId": "shop"}
 
-TRIGGERS: list[tuple[str, list[str], tuple[Stack, ...]]] = [
+TRIGGERS: list[tuple[str, list[str], tuple[Stack, ...] | Estate]] = [
     ("HF401", ["id-index"], (stack(table(indexes=(gsi("id"),))),)),
     ("HF401", ["id-index"], (stack(table(key=key("id", "at"), indexes=(gsi("id"),))),)),
     ("HF401", ["id-at-index"], (stack(table(key=key("id", "at"), indexes=(gsi("id", "at"),))),)),
@@ -382,14 +386,19 @@ TRIGGERS: list[tuple[str, list[str], tuple[Stack, ...]]] = [
     ("HF415", [], (stack(table(), assumed=(Assumed(Fact.PROJECTION, "a guess"),)),)),
     ("HF416", [""], (stack(table(state=State(replaced_by="nowhere"))),)),
     ("HF416", [], (stack(table(state=State(replaced_by="new-{env}")), table(name="new-{env}")),)),
+    ("HF417", ["Shop-{env}"], estate(stack(table()), owners=(Owner(name="shop-team"),))),
+    ("HF417", [], estate(stack(table()), owners=(Owner(name="shop-team", tell=("https://shop.example",)),))),
+    ("HF418", [""], estate(stack(table()), policy=Policy(naming=(Naming(begins="shop-", reason="roles match it"),)))),
+    ("HF418", [], estate(stack(table()), policy=Policy(naming=(Naming(begins="orders-", reason="roles match it"),)))),
 ]
 
 
 @pytest.mark.parametrize(("rule", "expected", "stacks"), TRIGGERS)
 def test_each_rule_finds_what_it_is_for_and_nothing_else(
-    rule: str, expected: list[str], stacks: tuple[Stack, ...]
+    rule: str, expected: list[str], stacks: tuple[Stack, ...] | Estate
 ) -> None:
-    found = [part for found_rule, _, part in map(row, lint(estate(*stacks), today=TODAY)) if found_rule == rule]
+    whole = stacks if isinstance(stacks, Estate) else estate(*stacks)
+    found = [part for found_rule, _, part in map(row, lint(whole, today=TODAY)) if found_rule == rule]
     assert found == expected
 
 

@@ -42,8 +42,10 @@ def app(estate: Estate, context: Mapping[str, Any], outdir: str | None = None, *
                 f"-c {flag}={value}: no flag decides this any more; declare {place} and drop the flag"
             )
     places = estate.placements(estate.named(str(made.node.try_get_context("env"))))
+    stacks = {placed.id: TableStack(made, placed, folder) for placed in places}
     for placed in places:
-        TableStack(made, placed, folder)
+        if placed.key_holder:  # what imports the key cannot be deployed before what exports it
+            stacks[placed.id].add_stack_dependency(stacks[placed.key_holder.id])
     cdk.Validations.of(made).add_plugins(
         Conventions(estate, places, now=datetime.now(UTC), outdir=Path(made.outdir)),
         AwsSolutionsChecks(made),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,6 +14,7 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from holdfast import monitoring
+from holdfast.owners import subscription
 from holdfast.placement import Placed
 
 
@@ -25,6 +27,11 @@ def alarm_topic(scope: Construct, placed: Placed, key: kms.IKey) -> str:
         topics=[topic.ref],
         policy_document=monitoring.topic_policy(topic.ref),
     )
+    for address in placed.addresses:
+        protocol, endpoint = subscription(address)
+        # By the address and not by its place among others: SNS asks again for a subscription that is made anew.
+        id_ = f"AlarmsTo{hashlib.sha256(address.encode()).hexdigest()[:8]}"
+        sns.CfnSubscription(scope, id_, topic_arn=topic.ref, protocol=protocol, endpoint=endpoint)
     return topic.ref
 
 

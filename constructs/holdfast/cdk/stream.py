@@ -154,7 +154,7 @@ def application_policy(scope: Construct, access: Access, placed: Placed, table: 
         iam.PolicyStatement(
             sid="UseTheTable",
             actions=[f"dynamodb:{action}" for action in access.actions],
-            resources=[arn, *(f"{arn}/index/{i.name}" for i in table.declared.indexes)],
+            resources=[arn, *(f"{arn}/index/{i.name}" for i in table.declared.every_index)],
         )
     ]
     if table.key:

@@ -41,7 +41,9 @@ class GuardedTable(Construct):
             table_name=placed.fill(table.name),
             partition_key=_attribute(table.key.partition),
             sort_key=_attribute(table.key.sort) if table.key.sort else None,
-            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            billing_mode=dynamodb.BillingMode.PROVISIONED if table.billing else dynamodb.BillingMode.PAY_PER_REQUEST,
+            read_capacity=table.billing.read if table.billing else None,
+            write_capacity=table.billing.write if table.billing else None,
             deletion_protection=Guard.DELETION_PROTECTION in guards,
             removal_policy=cdk.RemovalPolicy.RETAIN if Guard.RETAIN in guards else cdk.RemovalPolicy.DESTROY,
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
@@ -54,18 +56,43 @@ class GuardedTable(Construct):
             encryption_key=self.key,
         )
         for index in table.indexes:
+            capacity = table.capacity(index)
             self.table.add_global_secondary_index(
                 index_name=index.name,
                 partition_key=_attribute(index.key.partition),
                 sort_key=_attribute(index.key.sort) if index.key.sort else None,
                 projection_type=dynamodb.ProjectionType[index.projection.name],
+                non_key_attributes=list(index.include) or None,
+                read_capacity=capacity.read if capacity else None,
+                write_capacity=capacity.write if capacity else None,
             )
+        for local in table.local_indexes:
+            self.table.add_local_secondary_index(
+                index_name=local.name,
+                sort_key=_attribute(local.sort),
+                projection_type=dynamodb.ProjectionType[local.projection.name],
+                non_key_attributes=list(local.include) or None,
+            )
+        _as_it_is(self.table, table)
         tag(self, table, placed)
         _acknowledge(self, table, placed, recovered=recovered)
 
 
+def _as_it_is(made: dynamodb.Table, table: Table) -> None:
+    """The name that an existing stack gave it, and the settings that are declared as CloudFormation has them."""
+    resource = made.node.default_child
+    assert isinstance(resource, dynamodb.CfnTable)
+    if table.logical_id:
+        resource.override_logical_id(table.logical_id)
+    for name, value in (table.extra.properties if table.extra else {}).items():
+        resource.add_property_override(name, value)
+
+
 def _acknowledge(construct: Construct, table: Table, placed: Placed, *, recovered: bool) -> None:
     backup = (f"{NIST}-DynamoDBInBackupPlan", f"{HIPAA}-DynamoDBInBackupPlan")
+    if table.billing:
+        reason = f"its capacity is declared: {table.billing.read} read and {table.billing.write} write units"
+        acknowledge(construct, reason, f"{NIST}-DynamoDBAutoScalingEnabled", f"{HIPAA}-DynamoDBAutoScalingEnabled")
     if recovered:
         reason = (
             f"recovered to any second of the last {placed.recovery_days(table)} days; "

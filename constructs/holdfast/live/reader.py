@@ -346,7 +346,11 @@ class _Reader:
                 source=Source.DEPLOYED,
             )
         return StackLive(
-            seen=seen, status=stack["StackStatus"], created=stack["CreationTime"], updated=stack.get("LastUpdatedTime")
+            seen=seen,
+            status=stack["StackStatus"],
+            created=stack["CreationTime"],
+            updated=stack.get("LastUpdatedTime"),
+            exports={o["ExportName"]: o["OutputValue"] for o in stack.get("Outputs", ()) if "ExportName" in o},
         )
 
     def _deleted(self) -> dict[str, datetime] | Unknown:

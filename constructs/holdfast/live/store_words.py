@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.intrinsics import Unknown
@@ -46,6 +46,7 @@ class Own:
     """The resources of one stack by type and physical id, so that ARNs and names become references to them."""
 
     members: Mapping[tuple[str, str], str]  # to logical ids
+    elsewhere: Mapping[str, str] = field(default_factory=dict)  # ARNs of what other stacks made for it
 
     def id(self, kind: str, physical: str) -> str | None:
         return self.members.get((kind, physical)) or self.members.get((kind, _last(physical)))
@@ -60,7 +61,7 @@ class Own:
 
     def arn(self, kind: str, arn: str | None) -> Any:
         found = self.id(kind, arn) if arn else None
-        return {"Fn::GetAtt": [found, ARN.get(kind, "Arn")]} if found else arn
+        return {"Fn::GetAtt": [found, ARN.get(kind, "Arn")]} if found else self.elsewhere.get(arn or "", arn)
 
     def group(self, group: str) -> Any:
         found = self.id(GROUP, group)

@@ -182,7 +182,7 @@ class _Stack:
         if isinstance(members, Unknown):
             self._shared[Aspect.OWN] = members
         else:
-            self._own = Own(members)
+            self._own = Own(members, self._shared_key())
         for store in self.placed.stores:
             found = self._store(store)
             if found is not None:
@@ -230,6 +230,14 @@ class _Stack:
             for m in listed
             if m.get("PhysicalResourceId") and m.get("ResourceStatus") != "DELETE_COMPLETE"
         }
+
+    def _shared_key(self) -> dict[str, str]:
+        """The ARN of the key that another stack made for this one, and what the rules call it."""
+        holder, stacks = self.placed.key_holder, self._reader.around.stacks
+        if holder is None or isinstance(stacks, Unknown) or holder.name not in stacks:
+            return {}
+        arn = stacks[holder.name].exports.get(holder.key_export)
+        return {arn: str(self.placed.foreign_key)} if arn else {}
 
     def _id(self, kind: str, physical: str) -> str:
         """The logical id of the stack; one of our own for what is live and not in it."""

@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.account import ONLY_IN_TEMPLATES, IndexUse, TableSeen
 from holdfast.intrinsics import Unknown
 from holdfast.model import Encryption, Index, Key, Kind
-from holdfast.observed import TABLE, Observed, ObservedKey, Source, parse_index, parse_key, parse_kinds
+from holdfast.observed import TABLE, Observed, ObservedKey, Source, parse_capacity, parse_index, parse_key, parse_kinds
 
 Answer = Mapping[str, Any]
 ROTATION_DAYS = 365  # what KMS does unless told otherwise
@@ -109,7 +109,9 @@ def observed(name: str, arn: str, found: Answers, around: Surroundings, stack: s
         stream=_try(lambda: _stream(_of(t, "StreamSpecification", {})), t),
         watched=around.watched if isinstance(around.watched, Unknown) else around.watched.get(name, frozenset()),
         alarms=around.alarms if isinstance(around.alarms, Unknown) else around.alarms.get(name, {}),
-        extras=_try(lambda: frozenset(_extras(t, found.policy)), t, found.policy),
+        extras=_try(lambda: dict(_extras(t, found.policy)), t, found.policy),
+        local_indexes=_try(lambda: dict(_indexes(_of(t, "LocalSecondaryIndexes", []), kinds)), t, kinds),
+        capacity=_try(lambda: parse_capacity(_of(t, "ProvisionedThroughput", None)), t),
     )
 
 
@@ -200,24 +202,23 @@ def _uses(
         )
 
 
-def _extras(t: Answer | Unknown, policy: Answer | Unknown | None) -> Iterator[str]:
-    """Settings that no declaration can ask for, named as CloudFormation names them."""
-    if _of(t, "LocalSecondaryIndexes", []):
-        yield "LocalSecondaryIndexes"
-    if _of(t, "Replicas", []):
-        yield "Replicas"
-    if _of(t, "TableClassSummary", {}).get("TableClass", "STANDARD") != "STANDARD":
-        yield "TableClass"
-    if _limited(_of(t, "OnDemandThroughput", {})):
-        yield "OnDemandThroughput"
-    if any(_limited(i.get("OnDemandThroughput", {})) for i in _of(t, "GlobalSecondaryIndexes", [])):
-        yield "GlobalSecondaryIndexes.OnDemandThroughput"
-    if policy is not None and _of(policy, "Policy", None):
-        yield "ResourcePolicy"
+def _extras(t: Answer | Unknown, policy: Answer | Unknown | None) -> Iterator[tuple[str, Any]]:
+    """Settings that no field of a declaration asks for, named and shaped as CloudFormation has them."""
+    if replicas := _of(t, "Replicas", []):
+        yield "Replicas", replicas
+    if (kind := _of(t, "TableClassSummary", {}).get("TableClass", "STANDARD")) != "STANDARD":
+        yield "TableClass", kind
+    if limits := _limits(_of(t, "OnDemandThroughput", {})):
+        yield "OnDemandThroughput", limits
+    of_indexes = [_limits(i.get("OnDemandThroughput", {})) for i in _of(t, "GlobalSecondaryIndexes", [])]
+    if any(of_indexes):
+        yield "GlobalSecondaryIndexes.OnDemandThroughput", of_indexes
+    if policy is not None and (text := _of(policy, "Policy", None)):
+        yield "ResourcePolicy", {"PolicyDocument": json.loads(text)}
 
 
-def _limited(throughput: Answer) -> bool:
-    return any(v not in (None, -1) for v in throughput.values())  # -1 takes a limit away
+def _limits(throughput: Answer) -> dict[str, Any]:
+    return {k: v for k, v in throughput.items() if v not in (None, -1)}  # -1 takes a limit away
 
 
 def _count(answer: Answer | Unknown, name: str) -> int | Unknown:

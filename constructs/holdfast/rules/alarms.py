@@ -7,10 +7,11 @@ from holdfast.model import Guard
 from holdfast.monitoring import PUBLISHED, failure_queue, processor_alarms, table_alarms
 from holdfast.observed import wanted
 from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
+from holdfast.rules.resources import SUBSCRIPTION, told
 from holdfast.rules.same import JUDGED, changes
 from holdfast.rules.store_checks import watched
 from holdfast.rules.store_subject import StoreSubject
-from holdfast.rules.subjects import Consumer, Resource, TableSubject
+from holdfast.rules.subjects import Consumer, Resource, StackSubject, TableSubject
 from holdfast.template import ALARM, AlarmMetric, heard
 
 
@@ -98,12 +99,14 @@ WATCHED = Rule(
         "MetricName",
         "Namespace",
         *JUDGED,
-    ),
+    )
+    + at(SUBSCRIPTION, "Type", "Endpoint", "FilterPolicy", "Protocol", "TopicArn"),
     checks=(
         Check(TableSubject, missing),
         Check(TableSubject, sounding),
         Check(StoreSubject, watched),
         Check(Consumer, consumer),
+        Check(StackSubject, told),
         Check(Resource, heard_metrics, (ALARM,)),
     ),
 )

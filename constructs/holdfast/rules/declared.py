@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from holdfast.access import Entity, Match, Pattern
+from holdfast.environment import Tier
 from holdfast.estate import Estate
 from holdfast.model import Key, Projection, Stack, Table
 from holdfast.placement import Placed
@@ -30,7 +31,7 @@ class Declared:
     @property
     def keys(self) -> tuple[tuple[str, Key], ...]:
         """The table's own key under the empty name, then those of its indexes."""
-        return (("", self.table.key), *((i.name, i.key) for i in self.table.indexes))
+        return (("", self.table.key), *((i.name, i.key) for i in self.table.every_index))
 
     @property
     def entities(self) -> tuple[Entity, ...]:
@@ -54,6 +55,14 @@ class Declared:
         return (*entity.attributes, *([ttl] if ttl and entity.expires_after else []))
 
 
+@dataclass(frozen=True, slots=True)
+class DeclaredStack:
+    """One stack, with what its estate says of it."""
+
+    estate: Estate
+    stack: Stack
+
+
 # What a rule yields: the part of the table that it is about (an index, an entity, a pattern; "" for the table itself),
 # and what is wrong with it.
 Found = Iterator[tuple[str, str]]
@@ -64,7 +73,7 @@ Found = Iterator[tuple[str, str]]
 
 def redundant(d: Declared) -> Found:
     own = d.table.key
-    for index in d.table.indexes:
+    for index in d.table.every_index:
         if index.key.partition == own.partition and index.key.sort in (None, own.sort):
             yield (
                 index.name,
@@ -79,7 +88,7 @@ def prefix(d: Declared) -> Found:
                 short.key.sort is None
                 and long.key.sort is not None
                 and short.key.partition == long.key.partition
-                and short.projection is long.projection
+                and (short.projection, short.include) == (long.projection, long.include)
                 and _always_with(d, short.key.partition.name, long.key.sort.name)
             ):
                 yield (
@@ -95,7 +104,7 @@ def _always_with(d: Declared, name: str, other: str) -> bool:
 
 
 def unwritten(d: Declared) -> Found:
-    for index in d.table.indexes if d.items else ():
+    for index in d.table.every_index if d.items else ():
         names = [a.name for a in index.key.attributes]
         if not any(item.keys() >= set(names) for item in d.items):
             never = [name for name in names if not any(name in item for item in d.items)]
@@ -105,13 +114,13 @@ def unwritten(d: Declared) -> Found:
 
 def unused(d: Declared) -> Found:
     used = {p.index for p in d.patterns if not p.unsupported}
-    for index in d.table.indexes if d.stack.patterns else ():
+    for index in d.table.every_index if d.stack.patterns else ():
         if index.name not in used:
             yield index.name, f"{index.name} is read by none of the stack's access patterns"
 
 
 def amplified(d: Declared) -> Found:
-    indexes = d.table.indexes
+    indexes = d.table.every_index
     if (writes := 1 + len(indexes)) >= MANY_COPIES:
         whole = sum(i.projection is Projection.ALL for i in indexes)
         yield (
@@ -262,6 +271,21 @@ def astray(d: Declared) -> Found:
     successor = d.table.state.replaced_by
     if successor and successor not in {table.name for stack in d.estate.stacks for table in stack.tables}:
         yield "", f"it is replaced by {successor}, which no stack declares"
+
+
+def misnamed(d: Declared) -> Found:
+    for naming in d.estate.policy.naming:
+        if naming.breaks(d.stack.id, d.table.name):
+            yield "", f"it is called {d.table.name}, and new tables begin with {naming.begins}: {naming.reason}"
+
+
+def untold(d: DeclaredStack) -> Found:
+    told = {owner.name for owner in d.estate.owners if owner.tell}
+    if not d.estate.owners or d.stack.owner in told:
+        return
+    watched = [p for p in d.estate.placements() if p.stack is d.stack and p.env.tier is Tier.PROD and p.alarmed]
+    if labels := dict.fromkeys(p.env.label for p in watched):
+        yield "", f"its owner {d.stack.owner} has no channel: nobody is told of its alarms in {', '.join(labels)}"
 
 
 def assumed(d: Declared) -> Found:

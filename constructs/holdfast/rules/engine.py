@@ -25,7 +25,7 @@ from holdfast.rules.subjects import (
     TableSubject,
 )
 from holdfast.stores import Store
-from holdfast.template import StackSeen, observe, observe_key, table_names
+from holdfast.template import StackSeen, exported_keys, observe, observe_key, table_names
 
 ACTIONABLE = frozenset({Outcome.FAIL, Outcome.UNKNOWN})
 KEY = "AWS::KMS::Key"
@@ -98,6 +98,7 @@ class _Estate:
 
     def __init__(self, places: Sequence[Placed], seen: Sequence[StackSeen]) -> None:
         self.shown = {s.id: s for s in seen}
+        self.exports = {name: place for s in seen for name, place in exported_keys(s)}
         self.places: dict[str, list[Placed]] = {}
         for placed in places:
             self.places.setdefault(placed.id, []).append(placed)
@@ -114,7 +115,7 @@ class _Estate:
     def subjects(self) -> Iterator[Any]:
         for id_ in dict.fromkeys((*self.places, *self.shown)):
             shown = self.shown.get(id_)
-            stack = replace(shown) if shown else None  # a copy, whose caches go with it
+            stack = replace(shown, exports=self.exports) if shown else None  # a copy, whose caches go with it
             self.owned, self.tables = {}, {o.where: o for o in observe(stack)} if stack else {}
             for placed in self.places.get(id_, ()):
                 for store in placed.stores:
@@ -161,7 +162,11 @@ class _Estate:
 
     def _renamed(self, table: Table) -> Observed | None:
         """The same resource under its logical id, and another table."""
-        return next((o for o in self.tables.values() if _logical_id(o).startswith(f"{table.id}Table")), None)
+        for seen in self.tables.values():
+            id_ = _logical_id(seen)
+            if id_ == table.logical_id if table.logical_id else id_.startswith(f"{table.id}Table"):
+                return seen
+        return None
 
     def _absent(self, placed: Placed, stack: StackSeen | None) -> str | Unknown:
         if stack is None:

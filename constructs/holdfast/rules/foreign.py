@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.environment import Environment, Tier
 from holdfast.intrinsics import Unknown
-from holdfast.model import Attribute, Data, Durable, Key, Stack, Table, Transient
+from holdfast.model import Attribute, Data, Durable, Key, Stack, StackKey, Table, Transient
 from holdfast.observed import GLOBAL_TABLE, NamedKey, Observed
 from holdfast.placement import Placed
 from holdfast.policy import DEFAULT, Policy, TagSource
@@ -72,7 +72,7 @@ def _verdicts(seen: Observed, facts: Facts | None, policy: Policy) -> Iterator[t
         return
     table = Table(name="foreign", purpose="", key=Key(Attribute("id")), lifetime=said.lifetime, data=said.data)
     placed = Placed(
-        Stack(id=seen.stack, system="", owner="", tables=(table,)),
+        Stack(id=seen.stack, system="", owner="", tables=(table,), key=StackKey()),
         Environment(said.tier.value, said.tier, NOWHERE),
         policy=policy,
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.account import IndexUse, TableSeen
 from holdfast.declaration import DeclarationError
 from holdfast.environment import Aspect
 from holdfast.intrinsics import Unknown
-from holdfast.model import Attribute, Fact, Governance, Index, Key, Kind, Projection, Table, Usage
+from holdfast.model import Attribute, Fact, Governance, Index, Key, Kind, LocalIndex, Projection, Table, Usage
 from holdfast.observed import Observed
 from holdfast.placement import Assumption, Placed
 from holdfast.rules.base import EXEMPT, PASS, Outcome, Rule, Severity, Verdict, fail, unknown
@@ -255,13 +255,15 @@ def twins(
             parts.append(f"{what.value} is {_show(a)} in {labels[0]} and {_show(b)} in {labels[1]}")
     if Aspect.INDEXES in allowed:
         pass
-    elif isinstance(one.indexes, Unknown) or isinstance(other.indexes, Unknown):
-        unread.append(Aspect.INDEXES.value)
     else:
-        parts += _indexes_differ(one.indexes, other.indexes, labels)
+        for here, there in ((one.indexes, other.indexes), (one.local_indexes, other.local_indexes)):
+            if isinstance(here, Unknown) or isinstance(there, Unknown):
+                unread.append(Aspect.INDEXES.value)
+            else:
+                parts += _indexes_differ(here, there, labels)
     if parts:
         return fail("; ".join(parts))
-    return unknown(f"{', '.join(unread)} cannot be compared") if unread else PASS
+    return unknown(f"{', '.join(dict.fromkeys(unread))} cannot be compared") if unread else PASS
 
 
 def _indexes_differ(
@@ -290,12 +292,12 @@ def confirm(placed: Placed, table: Table, seen: Observed) -> Iterator[tuple[Assu
 def _confirm(table: Table, assumption: Assumption, seen: Observed) -> Verdict | None:
     fact = assumption.assumed.fact
     what = f"{fact.value} of {assumption.index}" if assumption.index else fact.value
-    for part in (seen.key, seen.indexes, seen.ttl):
+    for part in (seen.key, seen.indexes, seen.local_indexes, seen.ttl):
         if isinstance(part, Unknown):
             return unknown(f"{what}: {part.reason}")
     assert isinstance(seen.key, Key)
-    assert isinstance(seen.indexes, Mapping)
-    declared = {i.name: i for i in table.indexes}
+    indexes, declared = _every(seen), {i.name: i for i in table.every_index}
+    local = {i.name for i in table.local_indexes}
     match fact:
         case Fact.KEY:
             same = _names(seen.key) == _names(table.key)
@@ -305,22 +307,22 @@ def _confirm(table: Table, assumption: Assumption, seen: Observed) -> Verdict | 
             return _said(what, not wrong, ", ".join(attribute_line(a) for a in wrong))
         case Fact.PROJECTION:
             different = [
-                i
-                for i in seen.indexes.values()
-                if isinstance(i, Index) and i.name in declared and _projects(i, declared)
+                i for i in indexes.values() if isinstance(i, Index) and i.name in declared and _projects(i, declared)
             ]
-            return _said(what, not different, ", ".join(map(gsi_line, different)))
+            lines = ((lsi_line if i.name in local else gsi_line)(i) for i in different)
+            return _said(what, not different, ", ".join(lines))
         case Fact.EXPIRY:
             return _said(what, seen.ttl == table.lifetime.ttl, f"ttl={_quoted(seen.ttl)}" if seen.ttl else "no ttl=")
         case Fact.INDEX | Fact.INDEX_KEY | Fact.ADDITION:
             assert assumption.index
-            found = seen.indexes.get(assumption.index)
+            found = indexes.get(assumption.index)
             if isinstance(found, Unknown):
                 return unknown(f"{what}: {found.reason}")
             if found is not None:
                 same = _names(found.key) == _names(declared[assumption.index].key)
-                return _said(what, same, f"{gsi_line(found)},")
-            others = [i for n, i in seen.indexes.items() if n not in declared and isinstance(i, Index)]
+                line = lsi_line if assumption.index in local else gsi_line
+                return _said(what, same, f"{line(found)},")
+            others = [i for n, i in _global(seen).items() if n not in declared and isinstance(i, Index)]
             return _said(what, False, ", ".join(map(gsi_line, others)) or "no such index: drop it")
         case Fact.OWNER:
             return None  # an account does not show who owns a table
@@ -346,16 +348,28 @@ def corrected(placed: Placed, table: Table, seen: Observed) -> Table:
             indexes[n] = replace(declared, key=live.key)
         elif declared.assumed and declared.assumed.fact is Fact.INDEX and live is None and spare:
             indexes[n] = spare.pop(0)
-        if Fact.PROJECTION in facts and isinstance(live, Index) and live.projection is not Projection.INCLUDE:
-            indexes[n] = replace(indexes[n], projection=live.projection)
+        if Fact.PROJECTION in facts and isinstance(live, Index):
+            indexes[n] = replace(indexes[n], projection=live.projection, include=live.include)
     key = seen.key if Fact.KEY in facts else table.key
     if facts & {Fact.KEY_TYPES, Fact.INDEX_TYPES}:
         key = _retyped(key, kinds)
         indexes = [replace(i, key=_retyped(i.key, kinds)) for i in indexes]
+    local = tuple(_local(i, seen, kinds, facts) for i in table.local_indexes)
     try:
-        return replace(table, key=key, indexes=tuple(indexes), few_values=(), renamed={})
+        return replace(table, key=key, indexes=tuple(indexes), local_indexes=local, few_values=(), renamed={})
     except DeclarationError:
         return table
+
+
+def _local(declared: LocalIndex, seen: Observed, kinds: Mapping[str, Kind], facts: Collection[Fact]) -> LocalIndex:
+    live = _every(seen).get(declared.name)
+    if isinstance(live, Index) and declared.assumed and live.key.sort:
+        declared = replace(declared, sort=live.key.sort)
+    if isinstance(live, Index) and Fact.PROJECTION in facts:
+        declared = replace(declared, projection=live.projection, include=live.include)
+    if {Fact.KEY_TYPES, Fact.INDEX_TYPES}.isdisjoint(facts):
+        return declared
+    return replace(declared, sort=Attribute(declared.sort.name, kinds.get(declared.sort.name, declared.sort.kind)))
 
 
 def _retyped(key: Key, kinds: Mapping[str, Kind]) -> Key:
@@ -373,13 +387,23 @@ def _kinds(table: Table) -> dict[str, Kind]:
 
 def _attributes(seen: Observed) -> tuple[Attribute, ...]:
     assert isinstance(seen.key, Key)
-    assert isinstance(seen.indexes, Mapping)
-    keys = (seen.key, *(i.key for i in seen.indexes.values() if isinstance(i, Index)))
+    keys = (seen.key, *(i.key for i in _every(seen).values() if isinstance(i, Index)))
     return tuple(dict.fromkeys(a for k in keys for a in k.attributes))
 
 
+def _global(seen: Observed) -> Mapping[str, Index | Unknown]:
+    return {} if isinstance(seen.indexes, Unknown) else seen.indexes
+
+
+def _every(seen: Observed) -> Mapping[str, Index | Unknown]:
+    """The indexes that could be read, the local ones with them."""
+    local = {} if isinstance(seen.local_indexes, Unknown) else seen.local_indexes
+    return {**_global(seen), **local}
+
+
 def _projects(seen: Index, declared: Mapping[str, Index]) -> bool:
-    return seen.projection is not declared[seen.name].projection
+    other = declared[seen.name]
+    return (seen.projection, seen.include) != (other.projection, other.include)
 
 
 # Lines to paste
@@ -390,12 +414,22 @@ def key_line(key: Key) -> str:
 
 
 def gsi_line(index: Index) -> str:
-    parts = [attribute_line(a) for a in index.key.attributes]
-    if index.name != "-".join([*_names(index.key), "index"]):
+    return f"gsi({', '.join(_index_parts(index, index.key.attributes))})"
+
+
+def lsi_line(index: Index) -> str:
+    return f"lsi({', '.join(_index_parts(index, index.key.attributes[1:]))})"
+
+
+def _index_parts(index: Index, key: Sequence[Attribute]) -> list[str]:
+    parts = [attribute_line(a) for a in key]
+    if index.name != "-".join([*(a.name for a in key), "index"]):
         parts.append(f"name={_quoted(index.name)}")
-    if index.projection is not Projection.ALL:
+    if index.projection is Projection.INCLUDE:
+        parts.append(f"include=({', '.join(map(_quoted, index.include))},)")
+    elif index.projection is not Projection.ALL:
         parts.append(f"projection=Projection.{index.projection.name}")
-    return f"gsi({', '.join(parts)})"
+    return parts
 
 
 def attribute_line(a: Attribute) -> str:

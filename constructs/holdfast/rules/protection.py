@@ -14,8 +14,8 @@ from holdfast.placement import Placed
 from holdfast.policy import MAX_RECOVERY_DAYS
 from holdfast.rules import store_backups, store_buckets, store_checks
 from holdfast.rules.access import judge_policy, no_stranger
-from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
-from holdfast.rules.same import same_policy
+from holdfast.rules.base import EXEMPT, PASS, Check, Outcome, Rule, Severity, Verdict, at, fail, unknown
+from holdfast.rules.same import filled, same_policy
 from holdfast.rules.store_subject import (
     BROKER,
     BUCKET,
@@ -31,6 +31,9 @@ from holdfast.rules.subjects import KeySubject, Resource, TableSubject
 from holdfast.template import USABLE
 
 KEY = "AWS::KMS::Key"
+EXTERNAL = Verdict(Outcome.EXEMPT, "the key is external: the account shows it")
+SHARED = Verdict(Outcome.EXEMPT, "the key is of another stack, and judged there")
+OTHERS = Verdict(Outcome.EXEMPT, "the key is external: who administers and uses it is decided where it is declared")
 STATE = "KeyState "  # what a live key that is not enabled has among its extras
 # Conditions that keep a statement with an open principal inside the account or organization.
 CONFINING = frozenset(
@@ -83,12 +86,21 @@ def customer_key(s: TableSubject) -> Verdict:
     match s.seen.encryption:
         case Unknown(reason=reason):
             return unknown(f"the key cannot be read: {reason}")
+        case ObservedKey(where=name) | NamedKey(name=name) if _named_key(s) not in (None, name):
+            return fail(f"personal data is encrypted with the key {name}, declared is {_named_key(s)}")
         case ObservedKey() as key:
             return usable(key)
+        case NamedKey(name=name) if name == _named_key(s):
+            return PASS
         case NamedKey(name=name):
             return fail(f"personal data is encrypted with the key {name}, which is not the stack's own")
         case other:
             return fail(f"personal data is encrypted with an {other.value} key, required is the stack's own")
+
+
+def _named_key(s: TableSubject) -> str | None:
+    """The key that is not of the stack's own; which one another stack made, its policy says and no name."""
+    return s.placed.external_key if s.seen.source is Source.LIVE else s.placed.foreign_key
 
 
 def usable(key: ObservedKey) -> Verdict:
@@ -105,7 +117,10 @@ def with_key(check: Callable[[ObservedKey, TableSubject], Verdict]) -> Callable[
     """A check of the customer-managed key that a table uses; without one it is another rule's finding."""
 
     def checked(s: TableSubject) -> Verdict:
-        return check(s.seen.encryption, s) if isinstance(s.seen.encryption, ObservedKey) else EXEMPT
+        if isinstance(s.seen.encryption, ObservedKey):
+            return check(s.seen.encryption, s)
+        named = isinstance(s.seen.encryption, NamedKey) and s.seen.encryption.name == s.placed.foreign_key
+        return (SHARED if s.placed.key_holder else EXTERNAL) if named else EXEMPT
 
     return checked
 
@@ -131,12 +146,19 @@ def closed_policy(key: ObservedKey, account: str | None = None) -> Verdict:
 
 
 def closed_table(s: TableSubject) -> Verdict:
-    """Whether no policy of a table, or of its key, lets a stranger in; what a live table's says is not read."""
-    live = s.seen.source is Source.LIVE
-    if live and not isinstance(s.seen.extras, Unknown) and "ResourcePolicy" in s.seen.extras:
-        return fail("it has a resource policy, which no declaration asks for")
-    account = s.seen.where.split(":")[4] if live else None
-    return with_key(lambda key, _: closed_policy(key, account))(s)
+    """Whether no policy of a table, or of its key, lets a stranger in; a template's is judged as a resource's."""
+    account = s.seen.where.split(":")[4] if s.seen.source is Source.LIVE else None
+    own = PASS
+    if account and not isinstance(s.seen.extras, Unknown) and "ResourcePolicy" in s.seen.extras:
+        if not (s.table.extra and "ResourcePolicy" in s.table.extra.properties):
+            return fail("it has a resource policy, which no declaration asks for")
+        own = judge_policy(s.seen.extras["ResourcePolicy"]["PolicyDocument"], None, account)
+    return own if own is not PASS else with_key(lambda key, s: closed_key(key, s, account))(s)
+
+
+def closed_key(key: ObservedKey, s: TableSubject, account: str | None) -> Verdict:
+    """Through which services others use an external key is not known: that it is not everybody is what counts."""
+    return open_policy(key) if s.placed.external_key else closed_policy(key, account)
 
 
 def of_key(check: Callable[[ObservedKey], Verdict]) -> tuple[Check[Any], ...]:
@@ -150,7 +172,7 @@ def needed_key(s: KeySubject) -> Verdict:
 
 
 def key_kept(key: ObservedKey, s: TableSubject) -> Verdict:
-    return _kept(key) if Guard.RETAIN in s.required else EXEMPT
+    return _kept(key) if Guard.RETAIN in s.required and not s.placed.external_key else EXEMPT
 
 
 def _kept(key: ObservedKey) -> Verdict:
@@ -186,22 +208,7 @@ def declared_key(key: ObservedKey, placed: Placed, account: str | None = None) -
     if isinstance(key.policy, Unknown):
         return unknown(f"the key policy cannot be read: {key.policy.reason}")
     declared = key_policy(placed)
-    return same_policy(key.policy, _filled(declared, account) if account else declared, "the key policy")
-
-
-def _filled(part: Any, account: str) -> Any:
-    """A declared policy as it is deployed: with the number of the account where the template has a reference."""
-    match part:
-        case {"Ref": "AWS::AccountId"}:
-            return account
-        case {"Fn::Join": ["", [*words]]}:
-            return "".join(_filled(w, account) for w in words)
-        case dict():
-            return {name: _filled(value, account) for name, value in part.items()}
-        case list():
-            return [_filled(value, account) for value in part]
-        case _:
-            return part
+    return same_policy(key.policy, filled(declared, account) if account else declared, "the key policy")
 
 
 def own_key(s: TableSubject) -> Verdict:
@@ -209,12 +216,15 @@ def own_key(s: TableSubject) -> Verdict:
     key = s.seen.encryption
     if not isinstance(key, ObservedKey):
         return EXEMPT  # another rule's finding
+    if s.placed.external_key:
+        return OTHERS
+    holder = s.placed.key_holder or s.placed
     if s.seen.source is not Source.LIVE:
-        return declared_key(key, s.placed)
+        return declared_key(key, holder)
     account = s.seen.where.split(":")[4]
     if key.where.startswith("arn:") and key.where.split(":")[4] != account:
         return fail(f"the key belongs to account {key.where.split(':')[4]}, which can take it away")
-    return declared_key(key, s.placed, account)
+    return declared_key(key, holder, account)
 
 
 def encryption(s: TableSubject) -> Verdict:
@@ -235,7 +245,8 @@ def encryption(s: TableSubject) -> Verdict:
 def tags_present(s: TableSubject) -> Verdict:
     if isinstance(s.seen.tags, Unknown):
         return unknown(f"tags cannot be read: {s.seen.tags.reason}")
-    missing = [t for t in s.placed.policy.tags if t not in s.seen.tags]
+    wanted = dict.fromkeys((*s.placed.policy.tags, *s.placed.tags, *s.placed.table_tags(s.table)))
+    missing = [t for t in wanted if t not in s.seen.tags]
     return fail(f"tags are missing: {', '.join(missing)}") if missing else PASS
 
 

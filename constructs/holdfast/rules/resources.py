@@ -7,38 +7,39 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.intrinsics import Reference, Unknown
+from holdfast.owners import subscription
 from holdfast.placement import Placed
 from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
 from holdfast.rules.same import alike
-from holdfast.rules.subjects import Consumer, Resource, StackSubject
-from holdfast.template import TOPIC, StackSeen
+from holdfast.rules.subjects import Consumer, Resource, StackSubject, encrypting_key
+from holdfast.template import TOPIC
 
 Judge = Callable[[Resource], Verdict]
 
 
-def _property(name: str, good: Callable[[StackSeen, Any], bool], problem: str) -> Judge:
+def _property(name: str, good: Callable[[Resource, Any], bool], problem: str) -> Judge:
     """A property that must be there and good."""
 
     def check(r: Resource) -> Verdict:
         seen = r.get(name)
         if isinstance(seen, Unknown):
             return unknown(f"{name} cannot be read: {seen.reason}")
-        return PASS if good(r.stack, seen) else fail(problem)
+        return PASS if good(r, seen) else fail(problem)
 
     return check
 
 
 def queue_encrypted(r: Resource) -> Verdict:
     sse, key = r.get("SqsManagedSseEnabled"), r.get("KmsMasterKeyId")
-    if r.stack.is_a(key, "AWS::KMS::Key") or alike(sse, True):
+    if encrypting_key(r.placed, r.stack, key) or alike(sse, True):
         return PASS
     unread = next((v for v in (sse, key) if isinstance(v, Unknown)), None)
     return fail("messages are not encrypted at rest") if unread is None else unknown(f"encryption: {unread.reason}")
 
 
 def own_key(name: str, problem: str) -> Judge:
-    """A property that must refer to a key of the same template."""
-    return _property(name, lambda stack, seen: stack.is_a(seen, "AWS::KMS::Key"), problem)
+    """A property that must name the stack's key."""
+    return _property(name, lambda r, seen: encrypting_key(r.placed, r.stack, seen), problem)
 
 
 def tls_only(r: Resource) -> Verdict:
@@ -68,10 +69,26 @@ def alarmed(placed: Placed) -> bool:
 
 
 ends = _property("RetentionInDays", lambda _, seen: str(seen).isdigit(), "the log group keeps everything for ever")
+SUBSCRIPTION = "AWS::SNS::Subscription"
+
+
+def told(s: StackSubject) -> Verdict:
+    """Whether the topic of the alarms tells every address of the owner."""
+    if not s.placed.alarmed or not s.placed.tell:
+        return EXEMPT
+    get, found = s.stack.resolver.get, set()
+    for _, resource in s.stack.resources(SUBSCRIPTION):
+        properties = resource.get("Properties")
+        if s.stack.is_a(get(properties, "TopicArn"), TOPIC) and "FilterPolicy" not in resource["Properties"]:
+            found.add((str(get(properties, "Protocol")), str(get(properties, "Endpoint"))))
+    missing = [address for address in s.placed.addresses if subscription(address) not in found]
+    return fail(f"no subscription tells {', '.join(missing)}") if missing else PASS
+
+
 OLDEST = {"python3.": 12, "nodejs": 22}  # the oldest release of each language that still gets fixes
 
 
-def supported_runtime(_: StackSeen, seen: Any) -> bool:
+def supported_runtime(_: Resource, seen: Any) -> bool:
     found = re.fullmatch(r"(python3\.|nodejs)(\d+)(\.x)?", str(seen))
     return found is not None and int(found[2]) >= OLDEST[found[1]]
 

@@ -54,6 +54,27 @@ def same_policy(seen: Mapping[str, Any], declared: Mapping[str, Any], what: str)
     return fail(f"{what} is not as declared: {', '.join(changed)}")
 
 
+def filled(part: Any, account: str, region: str = "") -> Any:
+    """A declared value as it is deployed: with the number of the account where the template has a reference."""
+    match part:
+        case {"Ref": "AWS::AccountId"}:
+            return account
+        case {"Ref": "AWS::Region"}:
+            return region
+        case {"Ref": "AWS::Partition"}:
+            return "aws"
+        case {"Fn::Join": ["", [*words]]}:
+            return "".join(str(filled(w, account, region)) for w in words)
+        case {"Fn::Sub": str() as text}:
+            return text.replace("${AWS::AccountId}", account).replace("${AWS::Region}", region)
+        case dict():
+            return {name: filled(value, account, region) for name, value in part.items()}
+        case list():
+            return [filled(value, account, region) for value in part]
+        case _:
+            return part
+
+
 def _canonical(statement: Mapping[str, Any]) -> str:
     actions = statement.get("Action")
     listed = sorted(map(str, actions)) if isinstance(actions, list) else actions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 
 from holdfast.estate import Estate
@@ -13,34 +13,44 @@ from holdfast.rules.waivers import waived
 
 
 def lint(estate: Estate, *, today: date) -> list[Finding]:
-    """Everything that the rules below have to say about the declared tables, in order of declaration."""
-    return [
-        waived(_finding(rule, stack, table, said), table.waivers, today)
-        for stack in estate.stacks
-        for table in stack.tables
-        for rule in RULES
-        for checked in rule.checks
-        for said in run_check(checked, check.Declared(estate, stack, table))
-    ]
+    """Everything that the rules below have to say about the declared stacks and tables, in order of declaration."""
+    found: list[Finding] = []
+    for stack in estate.stacks:
+        found += _judged(check.DeclaredStack(estate, stack), stack, None)
+        for table in stack.tables:
+            about = _judged(check.Declared(estate, stack, table), stack, table)
+            found += [waived(f, table.waivers, today) for f in about]
+    return found
 
 
-def _finding(rule: Rule, stack: Stack, table: Table, said: Verdict) -> Finding:
+def _judged(subject: check.Declared | check.DeclaredStack, stack: Stack, table: Table | None) -> Iterator[Finding]:
+    for rule in RULES:
+        for checked in (c for c in rule.checks if c.of is type(subject)):
+            yield from (_finding(rule, stack, table, said) for said in run_check(checked, subject))
+
+
+def _finding(rule: Rule, stack: Stack, table: Table | None, said: Verdict) -> Finding:
+    name = table.name if table else None
     return Finding(
         rule=rule,
         outcome=said.outcome,
         detail=said.detail,
-        table=table.name,
+        table=name,
         stack=stack.id,
         environment=None,
         source=Source.DECLARATION,
-        where="/".join(filter(None, (stack.id, table.name, said.part))),
-        fix=rule.remediation.format(table=table.name),
+        where="/".join(filter(None, (stack.id, name, said.part))),
+        fix=rule.remediation.format(table=name, stack=stack.id),
     )
 
 
 def _each(run: Callable[[check.Declared], check.Found]) -> Check[check.Declared]:
     """A check that says what is wrong with each part of a table, and nothing where all is well."""
-    return Check(check.Declared, lambda d: [Verdict(Outcome.FAIL, detail, part) for part, detail in run(d)])
+    return Check(check.Declared, lambda d: _failures(run(d)))
+
+
+def _failures(found: check.Found) -> list[Verdict]:
+    return [Verdict(Outcome.FAIL, detail, part) for part, detail in found]
 
 
 RULES: tuple[Rule, ...] = (
@@ -284,5 +294,32 @@ RULES: tuple[Rule, ...] = (
         remediation="Declare the table that replaces {table}, or delete replaced_by= from its state.",
         severity=Severity.MEDIUM,
         checks=(_each(check.astray),),
+    ),
+    Rule(
+        id="HF417",
+        title="Owners of production stacks have a channel for their alarms",
+        why=(
+            "An alarm publishes to the topic of its stack, and a topic without a subscription tells nobody. "
+            "The alarm is red in a console until a customer calls."
+        ),
+        remediation=(
+            'Give the owner of {stack} an address: Owner(name=…, tell=("https://…",)); it becomes a subscription of '
+            "the topic of each of its stacks."
+        ),
+        severity=Severity.LOW,
+        checks=(Check(check.DeclaredStack, lambda d: _failures(check.untold(d))),),
+    ),
+    Rule(
+        id="HF418",
+        title="New tables are named as the policy says",
+        why=(
+            "Permissions, budgets and searches by the beginning of a name miss the table that is called otherwise. "
+            "It cannot be renamed once it holds data."
+        ),
+        remediation=(
+            "Rename {table} before it is deployed; where it exists already, add it to existing=(…) of the naming rule."
+        ),
+        severity=Severity.MEDIUM,
+        checks=(_each(check.misnamed),),
     ),
 )

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from holdfast.intrinsics import Unknown
-from holdfast.model import Index, Key
-from holdfast.observed import TABLE
+from holdfast.model import Index, Key, Projection, Provisioned
+from holdfast.observed import TABLE, Source
 from holdfast.rules.base import PASS, Check, Rule, Severity, Verdict, at, fail, unknown
+from holdfast.rules.same import alike, filled, same_policy
 from holdfast.rules.subjects import TableSubject
+
+AUTOSCALING = "AWS::ApplicationAutoScaling::ScalableTarget"
+# What an account shows of the settings that extra= may name; the rest takes calls that the audit does not make.
+SHOWN = frozenset({"OnDemandThroughput", "ResourcePolicy", "TableClass"})
+FOR_GOOD = "a local index is made with its table and lasts as long: that takes a new table, and a copy of the items"
 
 
 def name(s: TableSubject) -> Verdict:
@@ -30,6 +36,25 @@ def missing_indexes(s: TableSubject) -> Verdict:
         return unknown(f"indexes cannot be read: {s.seen.indexes.reason}")
     missing = [i.name for i in s.table.indexes if i.name not in s.seen.indexes]
     return fail(f"missing: {', '.join(missing)}") if missing else PASS
+
+
+def local_indexes(s: TableSubject) -> Verdict:
+    """Whether the local indexes are the declared ones: none can be added, changed or removed later."""
+    if isinstance(s.seen.local_indexes, Unknown):
+        return unknown(f"local indexes cannot be read: {s.seen.local_indexes.reason}")
+    declared = {i.name: i for i in s.table.every_index[len(s.table.indexes) :]}
+    wrong, unread = [], []
+    for name in sorted(declared.keys() | s.seen.local_indexes.keys()):
+        seen, want = s.seen.local_indexes.get(name), declared.get(name)
+        if isinstance(seen, Unknown):
+            unread.append(f"{name}: {seen.reason}")
+        elif seen is None or want is None:
+            wrong.append(f"{name} is {'missing' if seen is None else 'undeclared'}")
+        elif difference := index_key(seen, want) or projection(seen, want):
+            wrong.append(f"{name} {difference}")
+    if wrong:
+        return fail(f"local index {'; '.join(wrong)} ({FOR_GOOD})")
+    return unknown("; ".join(unread)) if unread else PASS
 
 
 def undeclared_indexes(s: TableSubject) -> Verdict:
@@ -64,16 +89,47 @@ def index_key(seen: Index, declared: Index) -> str | None:
 
 
 def projection(seen: Index, declared: Index) -> str | None:
-    if seen.projection is declared.projection:
+    if (seen.projection, seen.include) == (declared.projection, declared.include):
         return None
-    return f"projects {seen.projection.value}, declared is {declared.projection.value}"
+    return f"projects {_projected(seen)}, declared is {_projected(declared)}"
+
+
+def _projected(index: Index) -> str:
+    included = f" {', '.join(index.include)}" if index.projection is Projection.INCLUDE else ""
+    return f"{index.projection.value}{included}"
 
 
 def billing(s: TableSubject) -> Verdict:
     if isinstance(s.seen.billing, Unknown):
         return unknown(f"billing cannot be read: {s.seen.billing.reason}")
-    on_demand = s.seen.billing == "PAY_PER_REQUEST"
-    return PASS if on_demand else fail(f"billing is {s.seen.billing}, declared is on demand")
+    on_demand, declared = s.seen.billing == "PAY_PER_REQUEST", s.table.billing
+    if on_demand == (declared is None):
+        return PASS
+    return fail(f"billing is {s.seen.billing}, declared is {_capacity(declared)}")
+
+
+def capacity(s: TableSubject) -> Verdict:
+    """Whether the provisioned capacity is the declared one; what scales by itself is so in the template only."""
+    scaled = s.seen.source is Source.LIVE and AUTOSCALING in s.placed.stack.extras
+    if s.table.billing is None or s.seen.billing == "PAY_PER_REQUEST" or scaled:
+        return PASS  # another mode is a finding already
+    if isinstance(s.seen.capacity, Unknown):
+        return unknown(f"the capacity cannot be read: {s.seen.capacity.reason}")
+    parts: list[tuple[str, Provisioned | None, Provisioned | None]] = [("", s.seen.capacity, s.table.capacity())]
+    for index in s.table.indexes:
+        seen = {} if isinstance(s.seen.indexes, Unknown) else s.seen.indexes
+        if isinstance(found := seen.get(index.name), Index):  # what is missing or unread is another rule's finding
+            parts.append((f"of {index.name} ", found.billing, s.table.capacity(index)))
+    wrong = [
+        f"the capacity {of}is {_capacity(have)}, declared is {_capacity(want)}"
+        for of, have, want in parts
+        if have != want
+    ]
+    return fail("; ".join(wrong)) if wrong else PASS
+
+
+def _capacity(capacity: Provisioned | None) -> str:
+    return f"{capacity.read} read and {capacity.write} write units" if capacity else "on demand"
 
 
 def stream(s: TableSubject) -> Verdict:
@@ -89,7 +145,27 @@ def stream(s: TableSubject) -> Verdict:
 def extras(s: TableSubject) -> Verdict:
     if isinstance(s.seen.extras, Unknown):
         return unknown(f"settings cannot be read: {s.seen.extras.reason}")
-    return fail(f"undeclared: {', '.join(sorted(s.seen.extras))}") if s.seen.extras else PASS
+    declared = s.table.extra.properties if s.table.extra else {}
+    problems = [f"undeclared: {', '.join(sorted(more))}"] if (more := s.seen.extras.keys() - declared.keys()) else []
+    live = s.seen.source is Source.LIVE
+    for name, value in declared.items():
+        if name in s.seen.extras:
+            same = _same(s, s.seen.extras[name], value)
+            problems += [] if same else [f"{name} is not as declared in extra="]
+        elif not live or name in SHOWN:
+            problems.append(f"{name} is missing, and declared in extra=")
+    return fail("; ".join(problems)) if problems else PASS
+
+
+def _same(s: TableSubject, seen: object, declared: object) -> bool:
+    """Whether a setting is as declared; a live one speaks of the account and the region where a template refers."""
+    if s.seen.source is not Source.LIVE:
+        return alike(seen, declared)
+    match seen, filled(declared, s.seen.where.split(":")[4], s.placed.region):
+        case {"PolicyDocument": dict() as have}, {"PolicyDocument": dict() as want}:
+            return same_policy(have, want, "") == PASS
+        case have, want:
+            return alike(have, want)
 
 
 def _key(key: Key) -> str:
@@ -112,29 +188,39 @@ RULES = (
         id="HF103",
         title="Indexes, stream and billing mode match the declaration",
         why="A query that names an index that is gone fails at once, one with another key or a smaller projection answers less; to "
-        "build it again takes as long as the table is large. An index that is not declared is paid for with every write. A consumer "
-        "of a stream that is switched off, or carries another view, stops without an error. Without its billing mode a table has "
-        "five units of provisioned capacity, and throttles.",
-        remediation="Restore the indexes, the stream and the billing mode of {table} as declared in stacks/. Keys and projections of an "
-        "index cannot be changed in place: that takes a new index under a new name.",
+        "build it again takes as long as the table is large. An index that is not declared is paid for with every write. A local "
+        "index can be neither added to a table nor removed from it. A consumer of a stream that is switched off, or carries another "
+        "view, stops without an error. Without its billing mode a table has five units of provisioned capacity, and throttles; so does "
+        "one whose declared capacity is lowered.",
+        remediation="Restore the indexes, the stream and the billing of {table} as declared in stacks/. Keys and projections of an index "
+        "cannot be changed in place: that takes a new index under a new name, and of local indexes a new table.",
         severity=Severity.HIGH,
         controls=("SecurityHub DynamoDB.1",),
-        paths=at(TABLE, "BillingMode", "GlobalSecondaryIndexes", "ProvisionedThroughput", "StreamSpecification"),
+        paths=at(
+            TABLE,
+            "BillingMode",
+            "GlobalSecondaryIndexes",
+            "LocalSecondaryIndexes",
+            "ProvisionedThroughput",
+            "StreamSpecification",
+        ),
         checks=(
             Check(TableSubject, missing_indexes),
             Check(TableSubject, undeclared_indexes),
             Check(TableSubject, each_index(index_key)),
             Check(TableSubject, each_index(projection)),
+            Check(TableSubject, local_indexes),
             Check(TableSubject, stream),
             Check(TableSubject, billing),
+            Check(TableSubject, capacity),
         ),
     ),
     Rule(
         id="HF109",
         title="No setting is undeclared",
-        why="A resource policy can open a table to strangers, a local index can never be removed again, a Kinesis stream copies "
-        "every item elsewhere: none of these can be declared, so none of them is meant.",
-        remediation="Remove the setting from {table}; teach the declaration and the construct about it if it is meant.",
+        why="A resource policy can open a table to strangers, a Kinesis stream copies every item elsewhere, another table class has "
+        "other prices: what is not declared is not meant.",
+        remediation="Remove the setting from {table}; if it is meant, declare it with its value and the reason in extra= of the table.",
         severity=Severity.HIGH,
         audited=True,
         paths=at(
@@ -142,7 +228,6 @@ RULES = (
             "ContributorInsightsSpecification",
             "ImportSourceSpecification",
             "KinesisStreamSpecification",
-            "LocalSecondaryIndexes",
             "OnDemandThroughput",
             "ResourcePolicy",
             "TableClass",

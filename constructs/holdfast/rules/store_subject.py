@@ -17,6 +17,7 @@ from holdfast.regions import partition
 from holdfast.rules.base import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 from holdfast.rules.same import alike
 from holdfast.rules.store_types import foreign_types
+from holdfast.rules.subjects import encrypting_key
 from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Registry, Store
 from holdfast.template import StackSeen
 
@@ -271,7 +272,8 @@ def own(kind: str) -> Good:
     return lambda s, value: s.stack.is_a(value, kind)
 
 
-own_key = own(KEY)
+def own_key(s: StoreSubject, value: Any) -> bool:
+    return encrypting_key(s.placed, s.stack, value)
 
 
 def all_own(kind: str) -> Good:

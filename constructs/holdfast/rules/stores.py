@@ -12,7 +12,7 @@ from holdfast.rules import store_jobs as jobs
 from holdfast.rules import store_network as network
 from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
 from holdfast.rules.estate import HOLDERS
-from holdfast.rules.resources import alarmed, consumed, ends, there, tls_only
+from holdfast.rules.resources import SUBSCRIPTION, alarmed, consumed, ends, there, tls_only
 from holdfast.rules.store_subject import (
     BROKER,
     BUCKET,
@@ -91,7 +91,8 @@ OF_STORES = (
 def known_type(r: Resource) -> Verdict:
     """Whether a construct makes such a thing, or the stack says why it is there."""
     made = OF_STORES if r.placed.stores else OF_TABLES
-    if r.type in made or r.type in r.placed.stack.extras or r.type in HOLDERS or holds_data(r.type):
+    told = r.type == SUBSCRIPTION and bool(r.placed.tell)
+    if told or r.type in made or r.type in r.placed.stack.extras or r.type in HOLDERS or holds_data(r.type):
         return PASS
     return fail(f"no construct makes an {r.type}, and the stack does not say why it is there")
 
@@ -288,7 +289,7 @@ def not_copied(s: TableSubject) -> Verdict:
         return EXEMPT
     if isinstance(s.seen.extras, Unknown):
         return unknown(f"settings cannot be read: {s.seen.extras.reason}")
-    copied = sorted(s.seen.extras & COPYING)
+    copied = sorted(s.seen.extras.keys() & COPYING)
     return fail(f"its items are copied from or to elsewhere: {', '.join(copied)}") if copied else PASS
 
 
