@@ -446,27 +446,27 @@ MUTANTS: dict[str, tuple[Callable[[Json], object], set[str], str]] = {
     ),
     "on demand": (
         lambda p: p.update(BillingMode="PAY_PER_REQUEST"),
-        {"HF107"},
+        {"HF103"},
         "billing is PAY_PER_REQUEST, declared is 5 read and 4 write units",
     ),
     "less capacity": (
         lambda p: p["ProvisionedThroughput"].update(WriteCapacityUnits=1),
-        {"HF107"},
+        {"HF103"},
         "the capacity is 5 read and 1 write units, declared is 5 read and 4 write units",
     ),
     "less capacity of an index": (
         lambda p: p["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"].update(ReadCapacityUnits=1),
-        {"HF107"},
+        {"HF103"},
         "the capacity of owner-index is 1 read and 3 write units",
     ),
     "capacity that a deploy decides": (
         lambda p: p["ProvisionedThroughput"].update(WriteCapacityUnits={"Ref": "X"}),
-        {"HF107"},
+        {"HF103"},
         "the capacity cannot be read",
     ),
     "another view": (
         lambda p: p["StreamSpecification"].update(StreamViewType="OLD_IMAGE"),
-        {"HF108"},
+        {"HF103"},
         "the stream is OLD_IMAGE, declared is KEYS_ONLY",
     ),
     "a stranger in the extra policy": (stranger, {"HF009", "HF109"}, "lets arn:aws:iam::999999999999:root in"),
@@ -640,7 +640,7 @@ def observed(policy: Json | None = LIVE_POLICY, key_: ObservedKey = LIVE_KEY, **
     return live.observed("orders-live", f"arn:aws:dynamodb:us-west-2:{ONE}:table/orders-live", answers, around, "Shop")
 
 
-JUDGED = ("HF007", "HF008", "HF009", "HF014", "HF102", "HF103", "HF107", "HF108", "HF109")
+JUDGED = ("HF007", "HF008", "HF009", "HF014", "HF102", "HF103", "HF103", "HF103", "HF109")
 
 
 def judged(found: Observed, placed: Placed | None = None) -> dict[str, str]:
@@ -664,10 +664,10 @@ LIVE: dict[str, tuple[Callable[[], Observed], set[str]]] = {
         {"HF009", "HF109"},
     ),
     "no local indexes": (lambda: observed(LocalSecondaryIndexes=[]), {"HF103"}),
-    "less capacity": (lambda: observed(**units(1, 4)), {"HF107"}),
+    "less capacity": (lambda: observed(**units(1, 4)), {"HF103"}),
     "on demand": (
         lambda: observed(BillingModeSummary={"BillingMode": "PAY_PER_REQUEST"}, **units(0, 0)),
-        {"HF107"},
+        {"HF103"},
     ),
     "another key": (lambda: observed(key_=replace(LIVE_KEY, where=OTHER)), {"HF007"}),
     "a key that is disabled": (
