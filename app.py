@@ -17,18 +17,21 @@ ROOT = Path(__file__).resolve().parent
 def build(outdir: str | None = None, **context: object) -> App:
     """The CDK app; ``context`` wins over cdk.json, which only the CLI reads by itself."""
     from holdfast import cdk
-    from stacks import ESTATE
+    from holdfast.finder import load
 
-    return cdk.app(ESTATE, json.loads((ROOT / "cdk.json").read_bytes())["context"] | context, outdir)
+    estate = load("stacks:ESTATE", "app.py", (ROOT,)).estate
+    return cdk.app(estate, json.loads((ROOT / "cdk.json").read_bytes())["context"] | context, outdir)
 
 
 def main() -> None:
     from holdfast.declaration import DeclarationError
+    from holdfast.errors import InputError
 
     try:
         build().synth()
-    except DeclarationError as error:
-        sys.exit(f"holdfast: {error}")
+    except (DeclarationError, InputError) as error:
+        print(f"holdfast: {error}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

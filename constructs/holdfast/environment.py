@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from holdfast.declaration import DeclarationError
+from holdfast.declaration import DeclarationError, checked
 
 ACCOUNT = re.compile(r"\d{12}")
 REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d+")
@@ -30,6 +30,7 @@ class Aspect(Enum):
     STREAM = "the stream"
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Place:
     """A region of an account; without an account, of the one whose credentials deploy."""
@@ -47,6 +48,7 @@ class Place:
         return f"{self.region} of account {self.account}" if self.account else self.region
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Environment:
     """One environment of an estate: ``Environment("staging", Tier.TEST, "eu-west-1", account="111122223333")``.

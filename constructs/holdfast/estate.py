@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from holdfast.declaration import DeclarationError
+from holdfast.declaration import DeclarationError, checked
 from holdfast.environment import Environment
 from holdfast.model import Stack, illegal_name, unknown_placeholders
 from holdfast.placement import Placed, places
 from holdfast.policy import DEFAULT, Policy, TagSource
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class Estate:
     """The declared stacks, refused where two would fight over a name in one account and region."""

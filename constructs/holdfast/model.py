@@ -11,7 +11,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.access import Entity, Pattern, Relation
-from holdfast.declaration import DeclarationError
+from holdfast.declaration import DeclarationError, checked
 from holdfast.environment import Environment
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ class Fact(Enum):
     EXPIRY = "expiry"
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Assumed:
     """A fact that no source gives: chosen here, with the reason, until the live table confirms it."""
@@ -97,6 +98,7 @@ class Assumed:
     reason: str
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durable:
     """Data that the business would miss. Single items may still expire through ``ttl``."""
@@ -104,6 +106,7 @@ class Durable:
     ttl: str | None = None
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transient:
     """Data that is worthless once stale, so it cannot be declared without a ``ttl``."""
@@ -111,12 +114,14 @@ class Transient:
     ttl: str
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Attribute:
     name: str
     kind: Kind = Kind.STRING
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Key:
     partition: Attribute
@@ -127,6 +132,7 @@ class Key:
         return (self.partition, self.sort) if self.sort else (self.partition,)
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Index:
     """A global secondary index."""
@@ -163,6 +169,7 @@ def gsi(
     )
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
     """A change stream. ``pending`` says why it is declared but not switched on yet."""
@@ -186,6 +193,7 @@ class Governance(Enum):
     PRE_CDK = "pre-cdk"
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
     """What the source measured on the live table, and when."""
@@ -196,6 +204,7 @@ class Sighting:
     reads_7d: float | None = None
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """Who uses a table and who governs it: two axes, because an orphan can be busy."""
@@ -207,6 +216,7 @@ class State:
     sighting: Sighting | None = None
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiver:
     """A rule that need not hold for a table until a day that somebody answers for."""
@@ -217,6 +227,7 @@ class Waiver:
     expires: date | None = None
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One DynamoDB table, as facts. ``{env}``, ``{Env}``, ``{region}`` and ``{account}`` in its name are filled in."""
@@ -298,6 +309,7 @@ class Table:
         return construct_id(self.name)
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processor:
     """A function that consumes the stream of one table of its stack."""
@@ -308,6 +320,7 @@ class Processor:
     variables: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
     """A managed policy that lets applications use one table of its stack, and nothing else."""
@@ -317,6 +330,7 @@ class Access:
     actions: tuple[str, ...]
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
     """Tables and other stores that are deployed together, and where. The unit of ownership."""
