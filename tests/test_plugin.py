@@ -159,7 +159,9 @@ def untagged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_waiver_ends_with_its_day(untagged: Path, now: datetime) -> None:
     from holdfast.cdk.plugin import Conventions
 
-    waiver = Waiver(rule="HF010", reason="tags follow", owner="people-team", expires=now.date())
+    waiver = Waiver(
+        rule="HF010", environment=environments.PROD, reason="tags follow", owner="people-team", expires=now.date()
+    )
     stack = replace(STACK, tables=(replace(PERSONAL, waivers=(waiver,)),))
     context: Any = SimpleNamespace(template_paths=[str(untagged)])
     for days, passes in ((0, True), (1, False)):

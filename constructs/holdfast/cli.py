@@ -525,12 +525,14 @@ def _waivers(args: argparse.Namespace) -> int:
     estate = _project(args).estate
     check_waivers(estate)
     rows = [
-        [w.rule, t.name, str(w.expires), w.owner, w.reason]
+        [w.rule, t.name, w.environment.label, str(w.expires), w.owner, w.reason]
         for stack in estate.stacks
         for t in (*stack.tables, *stack.stores)
         for w in t.waivers
     ]
-    print(columns([["rule", "table", "ends", "owner", "reason"], *rows]) if rows else "No rule is waived.")
+    print(
+        columns([["rule", "table", "environment", "ends", "owner", "reason"], *rows]) if rows else "No rule is waived."
+    )
     return 0
 
 

@@ -8,9 +8,10 @@ from functools import cached_property
 
 from holdfast.declaration import DeclarationError, checked
 from holdfast.environment import Environment
-from holdfast.model import Stack, illegal_name, unknown_placeholders
+from holdfast.model import Stack, Table, illegal_name, unknown_placeholders
 from holdfast.placement import Placed, places
 from holdfast.policy import DEFAULT, Policy, TagSource
+from holdfast.stores import Store
 
 
 @checked
@@ -39,6 +40,15 @@ class Estate:
         wanted = tuple(environments)
         return tuple(p for env in wanted for p in self._placements if p.env == env)
 
+    def environments_of(self, stack: Stack, store: Table | Store) -> tuple[Environment, ...]:
+        """Where a table or store is declared for."""
+        only = store.only if isinstance(store, Table) else None
+        return tuple(
+            env
+            for env in self.environments
+            if (stack.environments is None or env in stack.environments) and (only is None or env in only)
+        )
+
     def named(self, label: str) -> tuple[Environment, ...]:
         """``all`` or one environment's label; anything else is refused with the labels that exist."""
         if label == "all":
@@ -63,7 +73,8 @@ class Estate:
         if wrong := unknown_placeholders(stack.id):
             raise DeclarationError(f"stack {stack.id}: {wrong}")
         named = (*(stack.environments or ()), *stack.undeployed, *stack.words)
-        for env in (*named, *(env for table in stack.tables for env in table.only or ())):
+        waived = (w.environment for store in (*stack.tables, *stack.stores) for w in store.waivers)
+        for env in (*named, *(env for table in stack.tables for env in table.only or ()), *waived):
             if env not in self.environments:
                 known = ", ".join(e.label for e in self.environments)
                 raise DeclarationError(f"stack {stack.id}: {env.label} is not an environment of the estate ({known})")
@@ -74,11 +85,27 @@ class Estate:
                     f"table {table.name}: recovery_days={table.recovery_days} is less than the {asked} that the policy "
                     "asks for; drop it"
                 )
+        for store in (*stack.tables, *stack.stores):
+            self._check_waivers(stack, store)
         for name, source in self.policy.tags.items():
             if source is TagSource.STACK and name not in stack.tags:
                 raise DeclarationError(f"stack {stack.id}: the policy requires the tag {name}: add it to tags=")
             if source is not TagSource.STACK and name in stack.tags:
                 raise DeclarationError(f"stack {stack.id}: the policy gives the tag {name}; drop it from tags=")
+
+    def _check_waivers(self, stack: Stack, store: Table | Store) -> None:
+        """A waiver that can excuse nothing is a slip: the one that was meant is missing."""
+        seen: set[tuple[str, Environment]] = set()
+        for waiver in store.waivers:
+            env = waiver.environment
+            if env not in self.environments_of(stack, store):
+                raise DeclarationError(
+                    f"{store.name}: its waiver of {waiver.rule} is for {env.label}, where stack {stack.id} does not "
+                    "declare it; name another environment= or drop the waiver"
+                )
+            if (waiver.rule, env) in seen:
+                raise DeclarationError(f"{store.name}: two waivers of {waiver.rule} in {env.label}; drop one")
+            seen.add((waiver.rule, env))
 
     def _check_names(self) -> None:
         owners: dict[tuple[str | None, str, str, str], Placed] = {}

@@ -219,12 +219,20 @@ class State:
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiver:
-    """A rule that need not hold for a table until a day that somebody answers for."""
+    """A rule that need not hold for a table or store in one environment, until a day; somebody answers for it.
+
+    ``Waiver(rule="HF205", environment=PROD, reason="…", owner="ops", expires=date(2027, 1, 31))``
+    """
 
     rule: str
+    environment: Environment
     reason: str
     owner: str
-    expires: date | None = None
+    expires: date  # the last day on which it holds, at most a year ahead
+
+    def __post_init__(self) -> None:
+        if not (self.reason.strip() and self.owner.strip()):
+            raise DeclarationError(f"waiver of {self.rule} in {self.environment.label}: give it a reason and an owner")
 
 
 @checked
@@ -282,11 +290,6 @@ class Table:
                     yield f"{owner} has an attribute name of {size} bytes; DynamoDB wants 1 to {MAX_KEY_ATTRIBUTE}"
         if self.recovery_days is not None and not 1 <= self.recovery_days <= 35:
             yield f"recovery_days={self.recovery_days} is outside DynamoDB's 1 to 35 days"
-        for waiver in self.waivers:
-            if waiver.expires is None:
-                yield f"its waiver of {waiver.rule} never ends; give expires=date(…)"
-            if not (waiver.reason and waiver.owner):
-                yield f"its waiver of {waiver.rule} needs a reason and an owner"
         for fact, about in (("few_values", set(self.few_values)), ("renamed", set(self.renamed))):
             for name in sorted(about - {a.name for a in self.attributes}):
                 yield f"{fact} names {name}, which is in no key of the table; correct it or drop it"

@@ -9,18 +9,22 @@ from holdfast.estate import Estate
 from holdfast.model import Stack, Table
 from holdfast.rules import declared as check
 from holdfast.rules.base import Check, Finding, Outcome, Rule, Severity, Source, Verdict, run_check
-from holdfast.rules.waivers import waived
+from holdfast.rules.waivers import standing, waived
 
 
 def lint(estate: Estate, *, today: date) -> list[Finding]:
     """Everything that the rules below have to say about the declared tables, in order of declaration."""
+    ours = {rule.id for rule in RULES}
     return [
-        waived(_finding(rule, stack, table, said), table.waivers, today)
-        for stack in estate.stacks
-        for table in stack.tables
-        for rule in RULES
-        for checked in rule.checks
-        for said in run_check(checked, check.Declared(estate, stack, table))
+        *(
+            waived(_finding(rule, stack, table, said), table.waivers, estate.environments_of(stack, table), today)
+            for stack in estate.stacks
+            for table in stack.tables
+            for rule in RULES
+            for checked in rule.checks
+            for said in run_check(checked, check.Declared(estate, stack, table))
+        ),
+        *standing(estate.placements(), today, ours),
     ]
 
 
