@@ -16,10 +16,11 @@ ROOT = Path(__file__).resolve().parent
 
 def build(outdir: str | None = None, **context: object) -> App:
     """The CDK app; ``context`` wins over cdk.json, which only the CLI reads by itself."""
-    from holdfast import cdk
     from holdfast.finder import load
 
-    estate = load("stacks:ESTATE", "app.py", (ROOT,)).estate
+    estate = load("stacks:ESTATE", "app.py", (ROOT,)).estate  # before CDK, which takes seconds: a slip is told at once
+    from holdfast import cdk
+
     return cdk.app(estate, json.loads((ROOT / "cdk.json").read_bytes())["context"] | context, outdir)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.access import Entity, Pattern, Relation
 from holdfast.declaration import DeclarationError, checked
-from holdfast.environment import Environment
+from holdfast.environment import REGION, Environment
 
 if TYPE_CHECKING:
     from holdfast.stores import Store
@@ -370,6 +370,8 @@ class Stack:
                 raise DeclarationError(
                     f"stack {self.id}: {table.name} and another store get the same construct id {table.id}; rename one"
                 )
+        if self.region is not None and not REGION.fullmatch(self.region):
+            raise DeclarationError(f"stack {self.id}: {self.region!r} is not a region, such as eu-west-1")
         for kind, reason in self.extras.items():
             if not reason or "::" not in kind:
                 raise DeclarationError(f"stack {self.id}: extras={{{kind!r}: …}} needs a resource type and a reason")
