@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -24,7 +25,7 @@ from strategies import legal_tables
 
 from holdfast import DeclarationError, Estate, Table, access, declaration, environment, model, policy, stores, typed
 from holdfast import estate as estates
-from holdfast.rules import foreign
+from holdfast.rules import check_waivers, foreign
 from stacks import ESTATE
 
 MODULES = (access, environment, estates, foreign, model, policy, stores)
@@ -120,6 +121,24 @@ def test_a_helper_names_its_caller_and_so_does_replace() -> None:
         with pytest.raises(DeclarationError) as refused:
             slip()
         assert refused.value.where.startswith(here)
+
+
+def test_what_is_wrong_only_beside_others_names_its_own_line() -> None:
+    def here(behind: int) -> str:
+        frame = sys._getframe(1)
+        return declaration.shown(__file__, frame.f_lineno - behind)
+
+    orders = replace(table(), name="orders")
+    again = replace(table(), name="orders")
+    with pytest.raises(DeclarationError, match="table orders is declared by Shop-prod and by Other-prod") as refused:
+        estate(stack(orders), stack(again, id="Other-{env}"))
+    assert refused.value.where == here(3)
+    waiver = model.Waiver(rule="HF000", environment=PROD, reason="r", owner="o", expires=date(2027, 1, 31))
+    with pytest.raises(DeclarationError, match="waiver of unknown rule HF000") as refused:
+        check_waivers(estate(stack(table(waivers=(waiver,)))))
+    assert refused.value.where == here(3)
+    copy = pickle.loads(pickle.dumps(orders))
+    assert (copy, declaration.declared_at(copy)) == (orders, "")
 
 
 @pytest.mark.parametrize(
@@ -357,7 +376,7 @@ BY_VALUE: dict[str, tuple[str, str, str, str]] = {
     "an environment of another estate": (
         "environments=(ELSEWHERE,),\n    tables",
         "environments=(PROD,),\n    tables",
-        "Estate",
+        "Stack",
         "stack Shop-{env}: dev is not an environment of the estate (prod)",
     ),
     "an impossible name": (

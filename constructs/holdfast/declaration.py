@@ -31,6 +31,19 @@ class DeclarationError(ValueError):
         return f"{self.where}: {self.text}" if self.where else self.text
 
 
+class Located:
+    """A declaration that remembers its line, for what is found wrong with it only beside others."""
+
+    __slots__ = ("_declared",)
+    _declared: tuple[str, int] | None
+
+
+def declared_at(declaration: Located) -> str:
+    """File and line of a declaration; empty where it was not declared in an estate."""
+    found = getattr(declaration, "_declared", None)  # a copy that was unpickled has none
+    return shown(*found) if found else ""
+
+
 def checked(cls: type[T]) -> type[T]:
     """A dataclass that takes values of its fields' types only, and says what is wrong, missing or unknown.
 
@@ -40,6 +53,7 @@ def checked(cls: type[T]) -> type[T]:
     made = cls.__init__
     of: Any = cls
     in_order = tuple(f.name for f in fields(of) if f.init and not f.kw_only)
+    located = issubclass(cls, Located)
     fits: dict[str, typed.Fits] = {}
     plain: dict[str, frozenset[type]] = {}
 
@@ -54,6 +68,8 @@ def checked(cls: type[T]) -> type[T]:
                 # Most values are of a plain class, and a look at that is all that they cost.
                 if name not in fits or (type(value) not in plain[name] and not fits[name](value)):
                     raise DeclarationError(f"{_label(cls, values, named, name)}: {_refusal(cls, name, value)}")
+            if located:
+                object.__setattr__(self, "_declared", _line())  # these are frozen
             made(self, *values, **named)
         except TypeError:
             if (said := _misfit(cls, values, named)) is None:
@@ -68,13 +84,19 @@ def checked(cls: type[T]) -> type[T]:
 
 
 def place() -> str:
-    """File and line of whoever is declaring: the innermost that is neither this library nor dataclasses."""
-    frame = sys._getframe()
+    """File and line of whoever is declaring."""
+    found = _line()
+    return shown(*found) if found else ""
+
+
+def _line() -> tuple[str, int] | None:
+    """The innermost line that is neither this library's nor dataclasses'."""
+    frame = sys._getframe(1)
     while frame.f_globals.get("__name__", "").partition(".")[0] in ("holdfast", "dataclasses"):
         if frame.f_back is None:
-            return ""
+            return None
         frame = frame.f_back
-    return shown(frame.f_code.co_filename, frame.f_lineno)
+    return frame.f_code.co_filename, frame.f_lineno
 
 
 def shown(file: str, line: int | None) -> str:

@@ -11,7 +11,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.access import Entity, Pattern, Relation
-from holdfast.declaration import DeclarationError, checked
+from holdfast.declaration import DeclarationError, Located, checked
 from holdfast.environment import REGION, Environment
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class State:
 
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiver:
+class Waiver(Located):
     """A rule that need not hold for a table or store in one environment, until a day; somebody answers for it.
 
     ``Waiver(rule="HF205", environment=PROD, reason="…", owner="ops", expires=date(2027, 1, 31))``
@@ -237,7 +237,7 @@ class Waiver:
 
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(Located):
     """One DynamoDB table, as facts. ``{env}``, ``{Env}``, ``{region}`` and ``{account}`` in its name are filled in."""
 
     offers: ClassVar[Guard] = ~NONE  # the guards that its engine can give
@@ -335,7 +335,7 @@ class Access:
 
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stack:
+class Stack(Located):
     """Tables and other stores that are deployed together, and where. The unit of ownership."""
 
     id: str

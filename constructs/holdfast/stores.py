@@ -9,7 +9,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import ClassVar
 
-from holdfast.declaration import LATER, DeclarationError, checked
+from holdfast.declaration import LATER, DeclarationError, Located, checked
 from holdfast.model import NONE, Data, Durable, Guard, Transient, Waiver, construct_id, fill, unknown_placeholders
 from holdfast.text import span
 
@@ -111,7 +111,7 @@ class Engine(Enum):
 
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Database:
+class Database(Located):
     """A PostgreSQL database whose schema is the numbered SQL in ``schemas/<schema>``."""
 
     offers: ClassVar[Guard] = (
@@ -192,7 +192,7 @@ COMMANDS = (
 
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cache:
+class Cache(Located):
     """A Valkey or Redis cache: sessions, rooms, limits and locks, all of which expire."""
 
     offers: ClassVar[Guard] = Guard.TTL | Guard.CUSTOMER_KEY | Guard.TAGS
@@ -260,7 +260,7 @@ class Topic:
 
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broker:
+class Broker(Located):
     """A Kafka cluster and its topics."""
 
     offers: ClassVar[Guard] = Guard.RETAIN | Guard.TTL | Guard.CUSTOMER_KEY | Guard.TAGS | Guard.ALARMS
@@ -337,7 +337,7 @@ class Prefix:
 
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bucket:
+class Bucket(Located):
     """An S3 bucket; account and region are added to its name, which has to be the only one in the world."""
 
     offers: ClassVar[Guard] = Guard.RETAIN | Guard.PITR | Guard.TTL | Guard.CUSTOMER_KEY | Guard.TAGS
@@ -362,7 +362,7 @@ class Bucket:
 
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Documents:
+class Documents(Located):
     """A DocumentDB cluster."""
 
     offers: ClassVar[Guard] = Database.offers
@@ -407,7 +407,7 @@ class Service:
 
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registry:
+class Registry(Located):
     """Where services find each other and their configuration: Cloud Map and Parameter Store."""
 
     offers: ClassVar[Guard] = Guard.TAGS

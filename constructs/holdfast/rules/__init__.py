@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 
-from holdfast.declaration import DeclarationError
+from holdfast.declaration import DeclarationError, declared_at
 from holdfast.environment import Environment
 from holdfast.estate import Estate
 from holdfast.garbage import uncollected
@@ -107,13 +107,16 @@ def check_waivers(estate: Estate) -> None:
             for waiver in table.waivers:
                 rule = BY_ID.get(current(waiver.rule))
                 if rule is None:
-                    raise DeclarationError(f"{table.name}: waiver of unknown rule {waiver.rule}; see docs/rules.md")
+                    said = f"{table.name}: waiver of unknown rule {waiver.rule}; see docs/rules.md"
+                    raise DeclarationError(said, declared_at(waiver))
                 if rule is waivers.CURRENT:
-                    raise DeclarationError(f"{table.name}: {rule.id} is about waivers, and cannot be waived")
+                    said = f"{table.name}: {rule.id} is about waivers, and cannot be waived"
+                    raise DeclarationError(said, declared_at(waiver))
                 if waiver.environment == placed.env and not rule.waivable and untouchable(table, placed):
                     raise DeclarationError(
                         f"{table.name}: {waiver.rule} cannot be waived for personal durable data in "
-                        f"{placed.env.label}; fix what it finds"
+                        f"{placed.env.label}; fix what it finds",
+                        declared_at(waiver),
                     )
 
 
