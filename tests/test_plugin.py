@@ -166,9 +166,10 @@ def test_a_waiver_ends_with_its_day(untagged: Path, now: datetime) -> None:
     context: Any = SimpleNamespace(template_paths=[str(untagged)])
     for days, passes in ((0, True), (1, False)):
         at = now + timedelta(days=days)
-        assert (
-            Conventions(estate(stack), [Placed(stack, environments.PROD)], now=at).validate(context).success is passes
-        )
+        report = Conventions(estate(stack), [Placed(stack, environments.PROD)], now=at).validate(context)
+        assert report.success is passes
+        told = {v.rule_name: v.severity for v in report.violations}
+        assert told == ({} if passes else {"HF010": "error", "HF212": "fatal"})
 
 
 # A stranger's app: none of its names is known here.

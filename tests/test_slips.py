@@ -329,8 +329,8 @@ SLIPS: dict[str, tuple[str, str, str, str]] = {
         "Transient: ttl is missing, and has to be a text",
     ),
     "a text for environments of a table": (
-        'only="prod",\n    data',
-        "data",
+        'only="prod",\n    data=',
+        "data=",
         "Table",
         "Table orders-{env}: only is 'prod', and has to be a tuple of Environment or None",
     ),
@@ -359,14 +359,14 @@ SLIPS: dict[str, tuple[str, str, str, str]] = {
         "Environment prod: tier is 'prod', and has to be a Tier, such as Tier.PROD",
     ),
     "a text for a day": (
-        'waivers=(Waiver(rule="HF004", environment=PROD, reason="r", owner="o", expires="2027-01-31"),),\n    data',
-        "data",
+        'waivers=(Waiver(rule="HF004", environment=PROD, reason="r", owner="o", expires="2027-01-31"),),\n    data=',
+        "data=",
         "    waivers",
         "Waiver HF004: expires is '2027-01-31', and has to be a date, such as date(2027, 1, 31)",
     ),
     "a waiver without an environment": (
-        'waivers=(Waiver(rule="HF004", reason="r", owner="o", expires=date(2027, 1, 31)),),\n    data',
-        "data",
+        'waivers=(Waiver(rule="HF004", reason="r", owner="o", expires=date(2027, 1, 31)),),\n    data=',
+        "data=",
         "    waivers",
         "Waiver HF004: environment is missing, and has to be an Environment",
     ),
@@ -384,6 +384,12 @@ BY_VALUE: dict[str, tuple[str, str, str, str]] = {
         'name="orders-{env}"',
         "Table",
         "table a b: its name has characters other than",
+    ),
+    "a table that is nowhere": (
+        "only=(),\n    data=",
+        "data=",
+        "Table",
+        "orders-{env}: stack Shop-{env} declares it for no environment; correct environments= or only=",
     ),
     "a region that is none": (
         'region="Ohio",\n    tables',
@@ -454,6 +460,17 @@ def test_every_command_ends_with_that_line(command: list[str], tmp_path: Path) -
     written, instead_of, call, says = SLIPS["texts for environments of a stack"]
     line = slipped(tmp_path, written, instead_of, call)
     assert run(tmp_path, *HOLDFAST, *command) == (2, "", f"holdfast: stacks.py, line {line}: {says}\n")
+
+
+def test_a_waiver_that_is_over_is_told_with_the_line_of_its_table(tmp_path: Path) -> None:
+    over = (
+        'waivers=(Waiver(rule="HF401", environment=PROD, reason="r", owner="o", expires=date(2020, 1, 1)),),\n    data='
+    )
+    line = slipped(tmp_path, over, "data=", "Table")
+    code, out, _ = run(tmp_path, *HOLDFAST, "lint", "--select", "HF212")
+    assert code == 1
+    assert "FAIL  HF212  medium    orders-prod: its waiver of HF401 by o ended on 2020-01-01" in out
+    assert f"declared in stacks.py:{line}" in out
 
 
 def test_a_misspelled_name_ends_the_app_with_one_line(tmp_path: Path) -> None:

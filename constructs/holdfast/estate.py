@@ -83,6 +83,10 @@ class Estate:
                 known = ", ".join(e.label for e in self.environments)
                 said = f"stack {stack.id}: {env.label} is not an environment of the estate ({known})"
                 raise DeclarationError(said, declared_at(declaration))
+        for store in stores:
+            if not self.environments_of(stack, store):
+                said = f"{store.name}: stack {stack.id} declares it for no environment; correct environments= or only="
+                raise DeclarationError(said, declared_at(store))
         asked = self.policy.recovery_days
         for table in stack.tables:
             if table.recovery_days is not None and table.recovery_days < asked:
