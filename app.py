@@ -27,11 +27,12 @@ def build(outdir: str | None = None, **context: object) -> App:
 def main() -> None:
     from holdfast.declaration import DeclarationError
     from holdfast.errors import InputError
+    from holdfast.text import printable
 
     try:
         build().synth()
     except (DeclarationError, InputError) as error:
-        print(f"holdfast: {error}", file=sys.stderr)
+        print(f"holdfast: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
 
 

@@ -444,6 +444,9 @@ def test_waivers_are_listed(waived: Any, capsys: pytest.CaptureFixture[str]) -> 
     assert code == 0
     assert "HF205" in out
     assert "moves next month" in out
+    assert "over" not in out
+    waived(waiver("HF205", days=-1))
+    assert f"{(NOW - timedelta(days=1)).date()}, over" in run(capsys, "waivers")[1]
     waived()
     assert run(capsys, "waivers")[1] == "No rule is waived.\n"
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
@@ -239,6 +240,22 @@ def test_any_legal_declaration_is_accepted(arguments: dict[str, Any], data: st.D
     assert replace(declared) == declared
     where = data.draw(st.none() | st.just(ESTATE.environments[:1]))
     assert estate(stack(declared, environments=where)).placements()
+
+
+ODD: tuple[Any, ...] = (
+    *(None, True, 0, -1, 10**40, float("nan"), b"", object(), model.Durable, model.Data.PERSONAL, model.NONE, len),
+    *("", "x" * 1000, "a\nb", "{", "{}", "{0}", "{env!r}", "{env:5}", "\ud800", "é" * 300),
+    *((), ((),), (None,), ("",), ("a", "a"), [], {}, {"a": "b"}, {"": ""}, {1: 2}, {"a\n": "\ud800"}, set()),
+    *(date.min, date.max, datetime(2026, 1, 1, tzinfo=UTC), timedelta.min, timedelta(0), timedelta.max),
+)
+
+
+@given(st.data())
+def test_whatever_is_written_is_taken_or_refused_in_words(data: st.DataObject) -> None:
+    declared = data.draw(st.sampled_from(list(DECLARED)).flatmap(lambda of: st.sampled_from(DECLARED[of])))
+    name = data.draw(st.sampled_from([f.name for f in fields(declared)]))
+    with suppress(DeclarationError):
+        replace(declared, **{name: data.draw(st.sampled_from(ODD))})
 
 
 def test_every_declaration_of_this_repository_can_be_declared_anew() -> None:

@@ -55,7 +55,8 @@ def standing(places: Iterable[Placed], today: date, rules: Container[str] | None
             for waiver in store.waivers:
                 if waiver.environment == placed.env and (rules is None or waiver.rule in rules):
                     said = verdict(CURRENT, Waived(waiver, today))
-                    yield finding(CURRENT, said, placed, store, placed.id, Source.DECLARATION)
+                    where = f"{placed.id}/{placed.fill(store.name)}/{waiver.rule}"
+                    yield finding(CURRENT, said, placed, store, where, Source.DECLARATION)
 
 
 def waived(found: Finding, waivers: Iterable[Waiver], environments: Sequence[Environment], today: date) -> Finding:
