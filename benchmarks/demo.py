@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from holdfast.contract import files
-from holdfast.local import incident
+from stacks import incident
 
 HERE = Path(".holdfast", "demo")
 STORY = HERE / "repository"
@@ -45,7 +45,7 @@ def tell(now: datetime) -> None:
     holdfast(f"audit --local --env prod --fail-on high --output {HERE / '2-deployed.txt'}", clean=True)
 
     heading("3. Back to the day of the incident")
-    holdfast("local incident")
+    run("python -m stacks.incident")
     remember(now)
 
     heading("4. The audit of that day")
@@ -124,15 +124,19 @@ def say(text: str) -> None:
 
 
 def holdfast(line: str, *, to: Path | None = None, cwd: Path = Path(), clean: bool = False) -> None:
+    run(f"holdfast {line}", to=to, cwd=cwd, clean=clean)
+
+
+def run(line: str, *, to: Path | None = None, cwd: Path = Path(), clean: bool = False) -> None:
     """One command, shown as it would be typed; the demo ends where it fails, or finds what must not be there."""
-    say(f"$ holdfast {line}{f' > {to}' if to else ''}")
+    say(f"$ {line}{f' > {to}' if to else ''}")
     output = to.open("w") if to else None
     try:
         done = subprocess.run(command(line), cwd=cwd, env=environment(), stdout=output, check=False)
     finally:
         if output:
             output.close()
-    if line.startswith("audit"):
+    if line.startswith("holdfast audit"):
         say(f"(exit status {done.returncode})")
     if done.returncode not in ((0,) if clean else (0, 1)):  # 1 is an audit that found something
         sys.exit(done.returncode)
@@ -140,7 +144,8 @@ def holdfast(line: str, *, to: Path | None = None, cwd: Path = Path(), clean: bo
 
 
 def command(line: str) -> list[str]:
-    return [sys.executable, "-m", "holdfast.cli", *shlex.split(line)]
+    program, *arguments = shlex.split(line)
+    return [sys.executable, *(["-m", "holdfast.cli"] if program == "holdfast" else []), *arguments]
 
 
 def environment() -> dict[str, str]:

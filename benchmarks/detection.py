@@ -393,7 +393,9 @@ def _json(text: str, name: str) -> Any:
 
 def _worker(name: str, folder: Path) -> tuple[dict[str, Findings], float]:
     out = folder.parent / f"{name}.json"
-    _, seconds = _run(name, [sys.executable, __file__, "--worker", name, str(folder), str(out)], ROOT)
+    _, seconds = _run(
+        name, [sys.executable, "-m", "benchmarks.detection", "--worker", name, str(folder), str(out)], ROOT
+    )
     return {k: {(rule, i) for rule, i in v} for k, v in json.loads(out.read_text()).items()}, seconds
 
 

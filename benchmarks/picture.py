@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 
-from benchmarks.demo import STORY, command, environment, holdfast, remember
+from benchmarks.demo import STORY, command, environment, holdfast, remember, run
 
 PICTURE = Path("docs", "demo.svg")
 COLUMNS = 112
@@ -41,7 +41,7 @@ WORDS = (
 
 def main() -> int:
     holdfast("local up")
-    holdfast("local incident")
+    run("python -m stacks.incident")
     remember(datetime.now(UTC))
     PICTURE.write_text(drawn(story()), encoding="utf-8")
     print(f"{PICTURE} is written.")
@@ -65,7 +65,9 @@ def story() -> list[str]:
 def said(line: str, *, calls: bool = False) -> tuple[list[str], int]:
     """The command, its results and what it says about them, of ``calls`` only the latter; and its exit status."""
     cwd = Path() if line.startswith("local") else STORY
-    done = subprocess.run(command(line), cwd=cwd, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command(f"holdfast {line}"), cwd=cwd, env=environment(), capture_output=True, text=True, check=False
+    )
     if done.returncode not in (0, 1):
         sys.exit(done.stderr)
     told = [text for text in done.stderr.splitlines() if not text.startswith(("read account ", "against "))]

@@ -162,7 +162,7 @@ STACK = Stack(
         Processor(
             name=PROCESSOR,
             table=TABLE,
-            code="functions/stream_processor",
+            code="stacks/functions/stream_processor",
             # The function validates keys against these very templates: one list of entities, not two.
             variables={
                 "ENTITIES": json.dumps(

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from conftest import synthesized
+from synth import synthesized
 
 from holdfast import Placed
 from holdfast.account import ONLY_IN_TEMPLATES, Account, IndexUse, StackLive, TableSeen

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from conftest import Json
+from support import Json
 
 from holdfast.cfn.compare import ABSENT
 

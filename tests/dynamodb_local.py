@@ -13,7 +13,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from conftest import ROOT, Json
+from support import ROOT, Json
 
 from holdfast import Table
 

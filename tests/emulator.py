@@ -15,7 +15,7 @@ from typing import Any
 
 import boto3
 from botocore.config import Config
-from conftest import Json
+from support import Json
 
 from holdfast.local import process
 from holdfast.local.client import Client

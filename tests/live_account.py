@@ -11,8 +11,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import pytest
-from conftest import Json
 from emulator import Aws, shared
+from support import Json
 
 from holdfast.account import Account
 from holdfast.intrinsics import Unknown

@@ -1,7 +1,7 @@
 """What the audit says of every live mutant, beyond what it says of the clean account: kept in tests/golden/.
 
 A merge of rules may change ids there and nothing else. After a change that is meant, rewrite the files and read their
-diff: `HOLDFAST_GOLDEN=write pytest tests/test_live_golden.py tests/test_live_stores.py -k golden`.
+diff: `HOLDFAST_GOLDEN=write pytest tests -k golden`.
 """
 
 from __future__ import annotations

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 from accounts import NOW
-from conftest import Json
 from declare import estate
 from emulator import Aws, fresh_account
 from live_account import REGION, log_in
 from meeting_synth import STACKS, declared, synthesized
+from support import Json
 
 from holdfast import Placed
 from holdfast.account import Account

@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 
-from conftest import ROOT
 from psycopg import sql
+from support import ROOT
 
 from holdfast.postgres import migrations
 from holdfast.postgres.connection import connect

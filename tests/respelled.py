@@ -6,7 +6,7 @@ import json
 import random
 from typing import Any
 
-from conftest import Json
+from support import Json
 
 from holdfast.cfn.facts import Property, facts
 

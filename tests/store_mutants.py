@@ -488,7 +488,7 @@ def _owner_changed(template: Json, store: str) -> bool:
     return bool(tags)
 
 
-@_mutation("HF525")
+@_mutation("HF310")
 def _schema_applied_by_nobody(template: Json, store: str) -> bool:
     return _is_database(template, store) and _without(template, "Custom::Trigger")
 
@@ -497,14 +497,14 @@ def _is_database(template: Json, store: str) -> bool:
     return str(template["Resources"][store]["Type"]).startswith("AWS::RDS")
 
 
-@_mutation("HF525")
+@_mutation("HF310")
 def _jobs_switched_off(template: Json, store: str) -> bool:
     if not _is_database(template, store):
         return False
     return _all(template, "AWS::Scheduler::Schedule", lambda r: r["Properties"].update(State="DISABLED"))
 
 
-@_mutation("HF525")
+@_mutation("HF310")
 def _jobs_removed(template: Json, store: str) -> bool:
     return _is_database(template, store) and _without(template, "AWS::Scheduler::Schedule")
 
@@ -522,20 +522,20 @@ def _proxy(change: Callable[[Json], None], kind: str) -> Mutation:
 
 TARGETS = "AWS::RDS::DBProxyTargetGroup"
 MUTATIONS |= {
-    "pool without TLS": ("HF526", _proxy(lambda p: p.update(RequireTLS=False), "AWS::RDS::DBProxy")),
-    "pool with passwords": ("HF526", _proxy(lambda p: p.update(DefaultAuthScheme="NONE"), "AWS::RDS::DBProxy")),
+    "pool without TLS": ("HF310", _proxy(lambda p: p.update(RequireTLS=False), "AWS::RDS::DBProxy")),
+    "pool with passwords": ("HF310", _proxy(lambda p: p.update(DefaultAuthScheme="NONE"), "AWS::RDS::DBProxy")),
     "pool of everything": (
-        "HF526",
+        "HF310",
         _proxy(lambda p: p["ConnectionPoolConfigurationInfo"].update(MaxConnectionsPercent=100), TARGETS),
     ),
     "pool without idle limit": (
-        "HF526",
+        "HF310",
         _proxy(lambda p: p["ConnectionPoolConfigurationInfo"].pop("MaxIdleConnectionsPercent"), TARGETS),
     ),
 }
 
 
-@_mutation("HF535")
+@_mutation("HF310")
 def _service_unregistered(template: Json, store: str) -> bool:
     services = _resources(template, "AWS::ServiceDiscovery::Service")
     if template["Resources"][store]["Type"] != "AWS::ServiceDiscovery::PrivateDnsNamespace":
@@ -827,38 +827,38 @@ def _job(kind: str, word: str, change: Callable[[Json], None]) -> Mutation:
 FUNCTION, SCHEDULE = "AWS::Lambda::Function", "AWS::Scheduler::Schedule"
 MUTATIONS |= {
     "schema applied without waiting": (
-        "HF525",
+        "HF310",
         _job("Custom::Trigger", "HandlerArn", lambda p: p.update(InvocationType="Event")),
     ),
     "schema applied by something else": (
-        "HF525",
+        "HF310",
         _job("Custom::Trigger", "HandlerArn", lambda p: p.update(HandlerArn="arn:aws:lambda:us-east-1:1:function:x")),
     ),
-    "job of another handler": ("HF525", _job(FUNCTION, "handler.drift", lambda p: p.update(Handler="handler.migrate"))),
+    "job of another handler": ("HF310", _job(FUNCTION, "handler.drift", lambda p: p.update(Handler="handler.migrate"))),
     "job that may not run": (
-        "HF525",
+        "HF310",
         _job(FUNCTION, "handler.drift", lambda p: p.update(ReservedConcurrentExecutions=0)),
     ),
     "job at another host": (
-        "HF525",
+        "HF310",
         _job(FUNCTION, "handler.drift", lambda p: p["Environment"]["Variables"].update(HOST="elsewhere")),
     ),
-    "job outside of the network": ("HF525", _job(FUNCTION, "handler.drift", lambda p: p.pop("VpcConfig"))),
+    "job outside of the network": ("HF310", _job(FUNCTION, "handler.drift", lambda p: p.pop("VpcConfig"))),
     "job archives elsewhere": (
-        "HF525",
+        "HF310",
         _job(FUNCTION, "handler.retain", lambda p: p["Environment"]["Variables"].update(ARCHIVE="s3://elsewhere/x")),
     ),
     "schedule calls something else": (
-        "HF525",
+        "HF310",
         _job(SCHEDULE, "drift", lambda p: p["Target"].update(Arn="arn:aws:lambda:us-east-1:1:function:x")),
     ),
-    "schedule ended": ("HF525", _job(SCHEDULE, "drift", lambda p: p.update(EndDate="2020-01-01T00:00:00Z"))),
+    "schedule ended": ("HF310", _job(SCHEDULE, "drift", lambda p: p.update(EndDate="2020-01-01T00:00:00Z"))),
     "schedule by another clock": (
-        "HF525",
+        "HF310",
         _job(SCHEDULE, "drift", lambda p: p.update(ScheduleExpressionTimezone="Asia/Tokyo")),
     ),
     "failed jobs forgotten": (
-        "HF525",
+        "HF310",
         _job("AWS::SQS::Queue", "failed-jobs", lambda p: p.update(MessageRetentionPeriod=60)),
     ),
     "log kept for a day": (
@@ -867,13 +867,13 @@ MUTATIONS |= {
     ),
     "log renamed": ("HF529", _job("AWS::Logs::LogGroup", "/postgresql", lambda p: p.update(LogGroupName="/x"))),
     "figures of the pool wrong": (
-        "HF526",
+        "HF310",
         _job("AWS::SSM::Parameter", "max_open_conns", lambda p: p.update(Value="9")),
     ),
 }
 
 
-@_mutation("HF526")
+@_mutation("HF310")
 def _a_second_pool(template: Json, store: str) -> bool:
     found = _resources(template, TARGETS)
     if not found or not _is_database(template, store):
@@ -890,7 +890,7 @@ def _two_alarms_of_one_name(template: Json, store: str) -> bool:
     return bool(alarms)
 
 
-@_mutation("HF535")
+@_mutation("HF310")
 def _services_in_another_namespace(template: Json, store: str) -> bool:
     if template["Resources"][store]["Type"] != "AWS::ServiceDiscovery::PrivateDnsNamespace":
         return False

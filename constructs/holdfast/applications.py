@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.keys import ACCOUNT
 from holdfast.placement import Placed
+from holdfast.regions import partition, via
 from holdfast.stores import Broker, Bucket, Cache, Database, Registry
 
 
@@ -97,7 +98,7 @@ def of_bucket(placed: Placed, store: Bucket, arn: Any, key: Any) -> list[Use]:
             sid=f"{store.id}Key",
             actions=("kms:Decrypt", "kms:GenerateDataKey"),
             resources=(key,),
-            condition={"StringEquals": {"kms:ViaService": f"s3.{placed.region}.amazonaws.com"}},
+            condition={"StringEquals": {"kms:ViaService": via(placed.region, "s3")}},
         ),
     ]
 
@@ -122,4 +123,5 @@ def of_registry(placed: Placed, store: Registry) -> list[Use]:
 
 
 def _arn(placed: Placed, service: str, name: str, *more: Any) -> Any:
-    return {"Fn::Join": ["", [f"arn:aws:{service}:{placed.region}:", ACCOUNT, f":{name}", *more]]}
+    start = f"arn:{partition(placed.region)}:{service}:{placed.region}:"
+    return {"Fn::Join": ["", [start, ACCOUNT, f":{name}", *more]]}

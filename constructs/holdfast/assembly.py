@@ -127,9 +127,14 @@ def _stack(outdir: Path, folder: Path, id_: str, artifact: Json, artifacts: Json
         raise InputError(f"{folder} is not a CDK output folder ({id_} names no template): run `cdk synth` again")
     template = load(path := inside(outdir, folder, file))
     resources = template.setdefault("Resources", {})  # a stack may have none
-    if not isinstance(resources, dict) or not all(map(_is_resource, resources.items())):
+    if not are_resources(resources):
         raise InputError(f"{path} is not a CloudFormation template (Resources): run `cdk synth` again")
     return Synthesized(id_, outdir, folder, artifact, artifacts, path.resolve(), template)
+
+
+def are_resources(found: Any) -> bool:
+    """Whether that can be the resources of a template."""
+    return isinstance(found, dict) and all(map(_is_resource, found.items()))
 
 
 def _is_resource(item: tuple[str, Any]) -> bool:

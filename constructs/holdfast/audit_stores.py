@@ -43,10 +43,9 @@ JUDGED: Mapping[str, frozenset[Aspect]] = {
 # The others, and why the deployed template alone speaks for them.
 ONLY_DEPLOYED: Mapping[str, str] = {
     "HF002": "no API shows DeletionPolicy and UpdateReplacePolicy",
-    "HF525": "a deploy applies the schema; what became of it, `holdfast db check` says",
-    "HF526": "a pool is no store: what goes past it is refused by security groups, which are judged",
+    # What became of a schema, `holdfast db check` says; what goes past a pool is refused by groups, which are judged.
+    "HF310": "a deploy applies the schema, a pool is not a store, and services register themselves while they run",
     "HF529": "log groups are not read: whether logs are written at all is judged live",
-    "HF535": "services register themselves while they run",
 }
 # An import believes the template and applies nothing, and CloudFormation does not say afterwards that it was one.
 NOT_APPLIED = "intended and deployed, not live: it was changed after the deploy, or imported and never applied"

@@ -94,10 +94,21 @@ def _say(text: str) -> None:
         _drop_output()
 
 
+class _Version(argparse.Action):
+    """Reads the package's metadata when it is asked for, and not before."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from holdfast.stamp import release
+
+        print(f"holdfast {release()}")
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="holdfast", description="Declared data stores: what they are and what protects them.", epilog=EPILOG
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="the version of this library")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     register = commands.add_parser("list", help="the register: every table, its state, owner and guards", epilog=EPILOG)
@@ -174,6 +185,7 @@ def _parser() -> argparse.ArgumentParser:
 
     iam = commands.add_parser("iam", help="the least-privilege policy that a command needs", epilog=EPILOG)
     iam.add_argument("command", metavar="COMMAND", help="audit or fix")
+    iam.add_argument("--partition", default="aws", help="of the accounts: aws (default), aws-cn, aws-us-gov …")
     iam.set_defaults(run=_iam)
 
     _local_commands(
@@ -181,6 +193,12 @@ def _parser() -> argparse.ArgumentParser:
             "local", help="the whole estate on this machine, without AWS", description=LOCAL, epilog=EPILOG
         )
     )
+
+    layer = commands.add_parser("layer", help="build what the functions of databases need, into build/layer")
+    layer.add_argument(
+        "--authorities", type=Path, metavar="FILE", help="RDS's certificates in PEM, where its region is a newer one"
+    )
+    layer.set_defaults(run=_layer)
 
     docs = commands.add_parser("docs", help="write the generated pages", epilog=EPILOG)
     docs.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is out of date")
@@ -238,7 +256,6 @@ def _local_commands(local: argparse.ArgumentParser) -> None:
     up.add_argument("--env", default="all", help="prod, test or all (default)")
     _estate_option(up)
     add("status", "where it listens, what is deployed there, and what is recorded only")
-    add("incident", "put it into the documented state of 2026-04-23, in place of what it holds")
     add("down", "stop the emulator; its state is kept")
     add("reset", "stop the emulator and forget its state")
 
@@ -304,18 +321,20 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _diff(args: argparse.Namespace) -> int:
-    from holdfast.contract import approvals, document, states, text
+    from holdfast.contract import approvals, document, files, states, text
     from holdfast.contract.diff import diff
     from holdfast.days import day
+    from holdfast.report.places import shown_from
 
     folder, base = states.compared(args.against)
-    changes = diff(states.committed(folder, base.commit), states.working(folder))
+    before, after = states.committed(folder, base.commit), states.working(folder)
+    changes = diff(before, after)
     spent = states.approvals_at(folder, base.commit)
     review = approvals.review(changes, approvals.read(folder), spent, day(args.at))
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and args.output is None
     match args.format:
         case "json":
-            made = document.as_json(changes, base.says, review)
+            made = document.as_json(changes, base.says, review, {**before, **after}, shown_from(folder / files.FOLDER))
         case "markdown":
             made = text.markdown(changes, base.says, review)
         case "sarif":
@@ -567,7 +586,7 @@ def _iam(args: argparse.Namespace) -> int:
         from holdfast.live.apply import FIX
 
         needed = (*AUDIT, *FIX)
-    print(json.dumps(policy(needed), indent=2))
+    print(json.dumps(policy(needed, args.partition), indent=2))
     return 0
 
 
@@ -575,6 +594,13 @@ def _local(args: argparse.Namespace) -> int:
     from holdfast.local import commands
 
     return commands.run(args, _project(args).estate if args.step == "up" else None)
+
+
+def _layer(args: argparse.Namespace) -> int:
+    from holdfast.layer import build
+
+    print(f"Built {build(Path(), args.authorities)}.")
+    return 0
 
 
 def _docs(args: argparse.Namespace) -> int:

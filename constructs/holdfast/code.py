@@ -19,7 +19,7 @@ def mentions(roots: Iterable[Path], names: Collection[str]) -> Iterator[Mention]
     """Every line below ``roots`` with the ARN of a table, or with one of ``names`` as a text of its own."""
     if not (roots := tuple(roots)):
         return
-    # In quotes, because call-analysis is also a word.
+    # In quotes, because a name such as orders is also a word.
     quoted = re.compile(r"""["'`](""" + "|".join(map(re.escape, sorted(names, key=len, reverse=True))) + r""")["'`]""")
     for root in roots:
         if not root.exists():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from holdfast.declaration import DeclarationError, checked
@@ -56,7 +57,7 @@ class Environment:
     Its stacks are deployed to its region and account, and to every place of ``also``. ``zones`` are letters of its
     region's zones; without any, the first that AWS names are taken. ``topic_prefix`` stands before its topics, instead
     of the prefix that a broker declares. ``differs`` are the aspects in which its tables may differ from those of other
-    environments.
+    environments. ``s3_prefix_lists`` are AWS's lists of S3's addresses, in regions that ``holdfast.regions`` lacks.
     """
 
     label: str
@@ -67,6 +68,7 @@ class Environment:
     zones: tuple[str, ...] = ()
     topic_prefix: str | None = None
     differs: tuple[Aspect, ...] = ()
+    s3_prefix_lists: Mapping[str, str] = field(default_factory=dict, hash=False)  # by region
 
     def __post_init__(self) -> None:
         if not LABEL.fullmatch(self.label) or self.label == "all":

@@ -37,8 +37,8 @@ def listing(service: str, operation: str, reads: str, member: str, page: tuple[s
     )
 
 
-def policy(calls: Iterable[Call]) -> dict[str, Any]:
-    """The identity policy that allows these calls and nothing else."""
+def policy(calls: Iterable[Call], partition: str = "aws") -> dict[str, Any]:
+    """The identity policy that allows these calls and nothing else, in accounts of one partition."""
     statements: dict[tuple[str, str], set[str]] = {}
     for call in calls:
         if call.action:
@@ -47,7 +47,11 @@ def policy(calls: Iterable[Call]) -> dict[str, Any]:
     return {
         "Version": "2012-10-17",
         "Statement": [
-            {"Effect": "Allow", "Action": sorted(actions), "Resource": resource}
+            {
+                "Effect": "Allow",
+                "Action": sorted(actions),
+                "Resource": resource.replace("arn:aws:", f"arn:{partition}:", 1),
+            }
             | ({"Condition": json.loads(condition)} if condition != "{}" else {})
             for (resource, condition), actions in sorted(statements.items())
         ],

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast import regions
 from holdfast.cfn.conditions import in_order
 from holdfast.cfn.conditions import text as spelled
 
@@ -121,9 +122,9 @@ class Resolver:
             case "AWS::Region":
                 return self.region if self.region else Unknown("the region is not fixed")
             case "AWS::Partition":
-                return "aws"
+                return regions.partition(self.region)
             case "AWS::URLSuffix":
-                return "amazonaws.com"
+                return regions.suffix(self.region)
         if not isinstance(name, str):
             return Unknown("Ref is malformed")
         if name in self.template.get("Resources", {}):

@@ -7,10 +7,10 @@ from typing import Any
 
 from holdfast.model import Guard
 from holdfast.placement import Placed
+from holdfast.regions import partition, suffix, via
 from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Registry
 
 ACCOUNT = {"Ref": "AWS::AccountId"}
-ROOT = {"Fn::Join": ["", ["arn:aws:iam::", ACCOUNT, ":root"]]}
 
 # Everything that manages a key and nothing that reads data with it; grants can read, so giving them is not in here.
 ADMINISTRATION = (
@@ -69,14 +69,12 @@ def log_groups(placed: Placed) -> str:
 
 def key_policy(placed: Placed) -> dict[str, Any]:
     """The account may administer the key, and use it only through the services of its stack."""
-    statements = [_allow("AdministeredByTheAccount", {"AWS": ROOT}, ADMINISTRATION)]
+    statements = [_allow("AdministeredByTheAccount", _account(placed), ADMINISTRATION)]
     if placed.tables:
-        statements.append(_through("UsedThroughDynamoDBOnly", f"dynamodb.{placed.region}.amazonaws.com"))
+        statements.append(_through(placed, "UsedThroughDynamoDBOnly", "dynamodb"))
     if placed.stores:
         services = sorted({s for store in placed.stores for s in SERVICES[type(store)]})
-        statements.append(
-            _through("UsedThroughTheStoresOnly", [f"{service}.{placed.region}.amazonaws.com" for service in services])
-        )
+        statements.append(_through(placed, "UsedThroughTheStoresOnly", *services))
         statements.append(_logs(placed, "LogsOfTheStores", "ArnLike", _written(placed)))
     if placed.alarmed:
         statements.append(
@@ -109,17 +107,22 @@ def _written(placed: Placed) -> Iterator[str]:
                 pass
 
 
-def _through(sid: str, services: str | list[str]) -> dict[str, Any]:
+def _account(placed: Placed) -> dict[str, Any]:
+    return {"AWS": {"Fn::Join": ["", [f"arn:{partition(placed.region)}:iam::", ACCOUNT, ":root"]]}}
+
+
+def _through(placed: Placed, sid: str, *services: str) -> dict[str, Any]:
     """The account may use the key, but only by way of a service that holds its data."""
-    condition = {"StringEquals": {"kms:CallerAccount": ACCOUNT, "kms:ViaService": services}}
-    return _allow(sid, {"AWS": ROOT}, (*USE, "CreateGrant"), condition)
+    condition = {"StringEquals": {"kms:CallerAccount": ACCOUNT, "kms:ViaService": via(placed.region, *services)}}
+    return _allow(sid, _account(placed), (*USE, "CreateGrant"), condition)
 
 
 def _logs(placed: Placed, sid: str, operator: str, names: Iterable[str]) -> dict[str, Any]:
     """CloudWatch Logs may use the key for these groups, and for no other."""
-    arns = [{"Fn::Join": ["", [f"arn:aws:logs:{placed.region}:", ACCOUNT, f":log-group:{name}"]]} for name in names]
+    start = f"arn:{partition(placed.region)}:logs:{placed.region}:"
+    arns = [{"Fn::Join": ["", [start, ACCOUNT, f":log-group:{name}"]]} for name in names]
     condition = {operator: {"kms:EncryptionContext:aws:logs:arn": arns}}
-    return _allow(sid, {"Service": f"logs.{placed.region}.amazonaws.com"}, USE, condition)
+    return _allow(sid, {"Service": f"logs.{placed.region}.{suffix(placed.region)}"}, USE, condition)
 
 
 def _allow(

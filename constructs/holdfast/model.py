@@ -319,7 +319,7 @@ class Processor:
 
     name: str
     table: str
-    code: str  # folder of the handler, relative to the stacks package
+    code: str  # folder of handler.py, below the root of the project
     variables: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
@@ -393,7 +393,7 @@ class Stack(Located):
 
 
 def construct_id(name: str) -> str:
-    """Stable whatever else is declared: ``orangetheory-OAuthStates-{env}`` gives ``OrangetheoryOAuthStates``."""
+    """Stable whatever else is declared: ``shop-OAuthStates-{env}`` gives ``ShopOAuthStates``."""
     words = re.split(r"[^A-Za-z0-9]+", re.sub(r"\{\w+\}", "", name))
     return "".join(w[0].upper() + w[1:] for w in words if w)
 

@@ -22,6 +22,7 @@ class Source(Enum):
     """Where an observation comes from."""
 
     DECLARATION = "declaration"
+    CONTRACT = "contract"
     TEMPLATE = "template"
     DEPLOYED = "deployed"
     LIVE = "live"

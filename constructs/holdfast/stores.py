@@ -268,7 +268,7 @@ class Broker(Located):
     purpose: str
     data: Data
     topics: tuple[Topic, ...]
-    prefix: str = "meeting"
+    prefix: str  # of the names of its topics
     port: int = 9098  # IAM over TLS
     lifetime: ClassVar[Durable] = Durable(ttl="retention.ms")
     floor: Guard = NONE

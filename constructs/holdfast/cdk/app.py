@@ -24,25 +24,30 @@ RETIRED = {
 }
 
 
-def app(estate: Estate, context: Mapping[str, Any], outdir: str | None = None) -> cdk.App:
-    """The app of the environment that the context names, or of all. The CLI's context wins over ``context``."""
-    root = cdk.App(
+def app(estate: Estate, context: Mapping[str, Any], outdir: str | None = None, *, root: Path | None = None) -> cdk.App:
+    """The app of the environment that the context names, or of all. The CLI's context wins over ``context``.
+
+    ``root`` is the folder of the project, by default the one it runs in: the code of stream processors, schemas/ and
+    build/layer are below it.
+    """
+    folder = (root or Path()).resolve()
+    made = cdk.App(
         context=context,
         outdir=outdir,
         builtin_cloud_formation_validation=False,  # takes longer than all the rest; cfn-lint does it in `make check`
     )
     for flag, place in RETIRED.items():
-        if (value := root.node.try_get_context(flag)) is not None:
+        if (value := made.node.try_get_context(flag)) is not None:
             raise DeclarationError(
                 f"-c {flag}={value}: no flag decides this any more; declare {place} and drop the flag"
             )
-    places = estate.placements(estate.named(str(root.node.try_get_context("env"))))
+    places = estate.placements(estate.named(str(made.node.try_get_context("env"))))
     for placed in places:
-        TableStack(root, placed)
-    cdk.Validations.of(root).add_plugins(
-        Conventions(estate, places, now=datetime.now(UTC), outdir=Path(root.outdir)),
-        AwsSolutionsChecks(root),
-        NIST80053R5Checks(root),
-        HIPAASecurityChecks(root),
+        TableStack(made, placed, folder)
+    cdk.Validations.of(made).add_plugins(
+        Conventions(estate, places, now=datetime.now(UTC), outdir=Path(made.outdir)),
+        AwsSolutionsChecks(made),
+        NIST80053R5Checks(made),
+        HIPAASecurityChecks(made),
     )
-    return root
+    return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from aws_cdk import aws_kms as kms
 from constructs import Construct
@@ -20,6 +21,7 @@ class StoreContext:
 
     scope: Construct
     placed: Placed
+    root: Path  # of the project: its schemas and its layer are below
     key: kms.IKey
     topic: str | None  # where alarms go; none where nothing is watched
 

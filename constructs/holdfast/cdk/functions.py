@@ -7,7 +7,6 @@ import hashlib
 import shutil
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -21,6 +20,7 @@ from aws_cdk import triggers
 from constructs import Construct
 
 import holdfast
+from holdfast import layer
 from holdfast.cdk.acknowledge import AWS_SOLUTIONS, acknowledge
 from holdfast.cdk.bucket import GuardedBucket
 from holdfast.cdk.database import GuardedDatabase
@@ -36,6 +36,7 @@ TIMEOUT = cdk.Duration.minutes(15)
 MIGRATE_TIMEOUT, TRIGGER_TIMEOUT = cdk.Duration.minutes(13), cdk.Duration.minutes(14)
 ARCHIVE = "archive"
 PACKAGE = Path(holdfast.__file__).parent
+HANDLER = "functions/database/handler.py"
 # All of Holdfast that the handler needs, and no more: an edit of any other module deploys no function anew.
 CARRIED = (
     "errors.py",
@@ -79,7 +80,7 @@ class DatabaseFunctions(Construct):
             self,
             "Layer",
             description="PostgreSQL's driver, and the authorities of RDS",
-            code=_layer(),
+            code=_layer(self._context.root, self._context.placed.region),
             compatible_runtimes=[RUNTIME],
             compatible_architectures=[lambda_.Architecture.ARM_64],
         )
@@ -156,7 +157,7 @@ class DatabaseFunctions(Construct):
             runtime=RUNTIME,
             architecture=lambda_.Architecture.ARM_64,
             handler=f"handler.{handler}",
-            code=_code(database.declared.schema),
+            code=_code(context.root, database.declared.schema),
             layers=[self._layer],
             role=role,
             log_group=logs.LogGroup.from_log_group_name(self, f"{id}LogGroup", log.ref),
@@ -236,14 +237,13 @@ class DatabaseFunctions(Construct):
             )
 
 
-def contents(schema: str) -> Iterator[tuple[str, bytes]]:
+def contents(root: Path, schema: str) -> Iterator[tuple[str, bytes]]:
     """What the code of the functions consists of, and nothing else: (path in the asset, content)."""
-    stacks = Path(str(files("stacks")))
-    yield "handler.py", (stacks / "functions" / "database" / "handler.py").read_bytes()
+    yield "handler.py", (PACKAGE / HANDLER).read_bytes()
     yield "holdfast/__init__.py", b""  # the package's own offers declarations, which no function needs
     for name in CARRIED:
         yield f"holdfast/{name}", (PACKAGE / name).read_bytes()
-    folder = stacks.parent / "schemas" / schema
+    folder = root / "schemas" / schema
     if not folder.is_dir():
         raise DeclarationError(f"schemas/{schema} is missing: the database's SQL belongs there")
     for path in sorted(folder.iterdir()):
@@ -251,38 +251,34 @@ def contents(schema: str) -> Iterator[tuple[str, bytes]]:
             yield f"schemas/{schema}/{path.name}", path.read_bytes()
 
 
-def digest(schema: str) -> str:
+def digest(root: Path, schema: str) -> str:
     """The same files give the same hash on every machine."""
     found = hashlib.sha256()
-    for name, content in contents(schema):
+    for name, content in contents(root, schema):
         found.update(f"{name}\0{len(content)}\0".encode() + content)
     return found.hexdigest()
 
 
 @cache
-def staged(schema: str) -> Path:
+def staged(root: Path, schema: str) -> Path:
     """A folder with the code."""
     folder = Path(mkdtemp(prefix="holdfast-functions-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for name, content in contents(schema):
+    for name, content in contents(root, schema):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
     return folder
 
 
-def _code(schema: str) -> lambda_.Code:
+def _code(root: Path, schema: str) -> lambda_.Code:
     return lambda_.Code.from_asset(
-        str(staged(schema)), asset_hash=digest(schema), asset_hash_type=cdk.AssetHashType.CUSTOM
+        str(staged(root, schema)), asset_hash=digest(root, schema), asset_hash_type=cdk.AssetHashType.CUSTOM
     )
 
 
-def _layer() -> lambda_.Code:
-    root = Path(str(files("stacks")))
-    built = root.parent / "build" / "layer"
-    if not (authorities := built / "rds-ca.pem").is_file():
-        raise DeclarationError("the layer of the database functions is not built: run make setup")
-    # By what it is made from: the same wheel unpacked twice may differ in its times.
-    lock = (root / "functions" / "layer.lock").read_bytes()
-    made_from = hashlib.sha256(lock + authorities.read_bytes()).hexdigest()
-    return lambda_.Code.from_asset(str(built), asset_hash=made_from, asset_hash_type=cdk.AssetHashType.CUSTOM)
+def _layer(root: Path, region: str) -> lambda_.Code:
+    folder = layer.built(root, region)
+    return lambda_.Code.from_asset(
+        str(folder), asset_hash=layer.made_from(folder), asset_hash_type=cdk.AssetHashType.CUSTOM
+    )

@@ -15,11 +15,10 @@ from holdfast.cdk.logs import log_group
 from holdfast.declaration import DeclarationError
 from holdfast.environment import Tier
 from holdfast.placement import Placed
+from holdfast.regions import S3_PREFIX_LISTS
 from holdfast.stores import Broker
 
 CIDR = "10.40.0.0/16"
-# AWS's own lists of S3's addresses, which a template cannot ask for and a synth must not look up.
-S3_PREFIX_LISTS = {"us-east-1": "pl-63a5400a", "us-west-2": "pl-68a54001"}
 
 
 class Network(Construct):
@@ -85,13 +84,15 @@ class Network(Construct):
 
     def reach_s3(self, source: ec2.SecurityGroup) -> None:
         """``source`` reaches S3 without leaving AWS's network."""
-        if (region := self._placed.region) not in S3_PREFIX_LISTS:
+        region, known = self._placed.region, {**S3_PREFIX_LISTS, **self._placed.env.s3_prefix_lists}
+        if region not in known:
             raise DeclarationError(
-                f"S3's prefix list in {region} is not known: add it to S3_PREFIX_LISTS in cdk/network.py"
+                f"S3's prefix list in {region} is not known: declare it in s3_prefix_lists of the environment "
+                f"{self._placed.env.label} (`aws ec2 describe-prefix-lists --region {region}` tells it)"
             )
         if not self.node.try_find_child("S3"):
             ec2.GatewayVpcEndpoint(self, "S3", vpc=self.vpc, service=ec2.GatewayVpcEndpointAwsService.S3)
-        source.add_egress_rule(ec2.Peer.prefix_list(S3_PREFIX_LISTS[region]), ec2.Port.tcp(443), "S3")
+        source.add_egress_rule(ec2.Peer.prefix_list(known[region]), ec2.Port.tcp(443), "S3")
 
     def _flow_log(self, placed: Placed, key: kms.IKey) -> None:
         group = log_group(self, "FlowLogs", "flow", placed, key)

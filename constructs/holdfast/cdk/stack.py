@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import aws_cdk as cdk
 from constructs import Construct
 
@@ -17,9 +19,9 @@ from holdfast.store_alarms import dashboard
 
 
 class TableStack(cdk.Stack):
-    """Never subclassed: what differs between stacks is data."""
+    """Never subclassed: what differs between stacks is data. Its files are found below ``root``."""
 
-    def __init__(self, scope: Construct, placed: Placed) -> None:
+    def __init__(self, scope: Construct, placed: Placed, root: Path) -> None:
         super().__init__(
             scope,
             placed.id,
@@ -42,12 +44,13 @@ class TableStack(cdk.Stack):
                 alarms = table_alarms(table, placed.fill(table.name), placed.policy.thresholds)
                 add_alarms(self.tables[table.name], alarms, placed, topic)
             for processor in placed.stack.processors:
-                StreamProcessor(self, processor, placed, self.tables[processor.table].table, key=key, topic=topic)
+                table_of = self.tables[processor.table].table
+                StreamProcessor(self, processor, placed, root, table_of, key=key, topic=topic)
         for access in placed.stack.access:
             application_policy(self, access, placed, self.tables[access.table])
         if key and placed.stores:
             from holdfast.cdk.stores import add_stores  # takes long to load, and a stack of tables needs none of it
 
-            add_stores(self, placed, key, topic)
+            add_stores(self, placed, root, key, topic)
         if page := dashboard(placed):
             add_dashboard(self, placed, page)

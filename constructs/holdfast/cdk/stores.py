@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import aws_cdk as cdk
 from aws_cdk import aws_kms as kms
 from constructs import Construct
@@ -22,8 +24,8 @@ from holdfast.placement import Placed
 from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Registry
 
 
-def add_stores(scope: Construct, placed: Placed, key: kms.IKey, topic: str | None) -> None:
-    context = StoreContext(scope=scope, placed=placed, key=key, topic=topic)
+def add_stores(scope: Construct, placed: Placed, root: Path, key: kms.IKey, topic: str | None) -> None:
+    context = StoreContext(scope=scope, placed=placed, root=root, key=key, topic=topic)
     # Buckets first: the archive of a database is one of them.
     buckets = {s.name: GuardedBucket(scope, s, context) for s in placed.stores if isinstance(s, Bucket)}
     archives = {s.upkeep.archive for s in placed.stores if isinstance(s, Database) and s.upkeep}

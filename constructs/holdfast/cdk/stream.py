@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+from pathlib import Path
 
 import aws_cdk as cdk
 from aws_cdk import aws_dynamodb as dynamodb
@@ -16,6 +16,7 @@ from constructs import Construct
 from holdfast.cdk.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.cdk.monitoring import add_alarms
 from holdfast.cdk.table import GuardedTable
+from holdfast.declaration import DeclarationError
 from holdfast.environment import Tier
 from holdfast.model import Access, Processor, construct_id
 from holdfast.monitoring import failure_queue, processor_alarms
@@ -35,6 +36,7 @@ class StreamProcessor(Construct):
         scope: Construct,
         processor: Processor,
         placed: Placed,
+        root: Path,
         table: dynamodb.Table,
         *,
         key: kms.IKey,
@@ -93,7 +95,7 @@ class StreamProcessor(Construct):
             runtime=lambda_.Runtime.PYTHON_3_14,
             architecture=lambda_.Architecture.ARM_64,
             handler="handler.handler",
-            code=lambda_.Code.from_asset(str(files("stacks") / processor.code), exclude=["__pycache__"]),
+            code=lambda_.Code.from_asset(str(_code(root, processor)), exclude=["__pycache__"]),
             role=role,
             log_group=log_group,
             memory_size=256,
@@ -135,6 +137,14 @@ class StreamProcessor(Construct):
             "ListStreams knows no resource, and log streams are named by Lambda",
             f"{AWS_SOLUTIONS}-IAM5[Resource::*]",
         )
+
+
+def _code(root: Path, processor: Processor) -> Path:
+    """Where the code of a processor is: one that is not there would be told by jsii, in forty lines."""
+    folder = root / processor.code
+    if not (folder / "handler.py").is_file():
+        raise DeclarationError(f"processor {processor.name}: there is no {processor.code}/handler.py in {root}")
+    return folder
 
 
 def application_policy(scope: Construct, access: Access, placed: Placed, table: GuardedTable) -> None:

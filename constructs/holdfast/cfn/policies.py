@@ -10,7 +10,7 @@ Json = dict[str, Any]
 LISTS = frozenset({"Action", "NotAction", "Resource", "NotResource"})
 PRINCIPALS = frozenset({"Principal", "NotPrincipal"})
 PARTITION, ACCOUNT = {"Ref": "AWS::Partition"}, {"Ref": "AWS::AccountId"}
-ROOT = re.compile(r"(?:arn:aws:iam::)?([0-9]{12}|\0)(?::root)?")
+ROOT = re.compile(r"(?:arn:(aws[a-z-]*):iam::)?([0-9]{12}|\0)(?::root)?")
 
 
 def is_policy(tree: Json) -> bool:
@@ -79,9 +79,8 @@ def _root(principal: Any) -> Any:
     found = ROOT.fullmatch(text)
     if found is None or text.startswith("arn:") != text.endswith(":root"):
         return principal
-    if found[1] == "\0":
-        return {"Fn::Join": ["", ["arn:aws:iam::", ACCOUNT, ":root"]]}
-    return f"arn:aws:iam::{found[1]}:root"
+    start = f"arn:{found[1] or 'aws'}:iam::"
+    return {"Fn::Join": ["", [start, ACCOUNT, ":root"]]} if found[2] == "\0" else f"{start}{found[2]}:root"
 
 
 def _symbol(part: Any) -> str:

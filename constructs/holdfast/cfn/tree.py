@@ -1,4 +1,4 @@
-"""A tree of JSON, walked without recursion."""
+"""A tree of JSON: what stands at a place, and all of it without recursion."""
 
 from __future__ import annotations
 
@@ -17,3 +17,10 @@ def texts(tree: Any) -> Iterator[str]:
             waiting.extend(part.values())
         elif isinstance(part, list):
             waiting.extend(part)
+
+
+def read(tree: Any, path: tuple[str, ...]) -> Any:
+    """What stands at a place; None where there is none."""
+    for step in path:
+        tree = tree.get(step) if isinstance(tree, dict) else None
+    return tree

@@ -8,30 +8,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.assembly import Synthesized
-from holdfast.cfn.compare import ABSENT
 from holdfast.contract.assets import assets, misplaced
 from holdfast.contract.diff import Change, Kind, diff
+from holdfast.contract.explained import UNDO, explained, place, read_by
 from holdfast.contract.files import FOLDER
 from holdfast.contract.hidden import Hidden, hidden
 from holdfast.contract.make import brought_up
 from holdfast.contract.pairing import flat
 from holdfast.contract.tags import names as tag_names
-from holdfast.contract.text import line_of, shown
 from holdfast.contract.touch import touches
 from holdfast.observed import Source
 from holdfast.rules.base import ORDER, Finding, Outcome, Rule
-from holdfast.rules.contract import ADDED, DIFFERS, HIDES, MANIFEST, MISSING
-from holdfast.rules.reading import reading
+from holdfast.rules.contract import ADDED, HIDES, MANIFEST, MISSING
 from holdfast.text import counted
 
 Json = dict[str, Any]
 FIX = "undo it, or review it and `make accept` it; a waiver does not silence a difference from the contract"
-FIX_FIXED = "undo it: nothing approves this"
 FIX_HIDDEN = "write out what it makes; accepting it does not show what it hides"
 FIX_PLACE = "run `cdk synth` again, and let nothing edit its output"
 FIX_GONE = "restore the stack, or take it out of the contract with `make accept`"
-# Rules about what may not be there: that it is gone is not their concern.
-ONLY_FORBID = frozenset({"HF009", "HF202", "HF203", "HF211", "HF503", "HF505"})
 FIX_TOUCH = "undo it, or review it and `make accept` it: a stack that has a contract is compared with it"
 
 
@@ -153,12 +148,11 @@ def _differences(sides: Sides, gone: set[str]) -> Iterator[Finding]:
     for change in diff(base, head):
         id_ = change.stack.partition("/")[0]
         about[id_, change.resource] = change.store
-        kind = _type(head.get(change.stack), change.resource) or _type(base.get(change.stack), change.resource)
-        rule = _read_by(kind, change)
+        rule = read_by(change)
         told = [h for h in hides.get(id_, ()) if h not in before.get(id_, ())]
         if rule is None and any(_explains(h, change) for h in told):
             continue  # told as what it is, below
-        yield _difference(sides, change, rule or _general(change))
+        yield _difference(sides, change, rule)
     for id_, found in hides.items():
         for h in found:
             new = h not in before.get(id_, ())
@@ -195,49 +189,23 @@ def _explains(h: Hidden, change: Change) -> bool:
     return h.path == ("Type",) or (bool(short) and long[: len(short)] == short)
 
 
-def _read_by(kind: str | None, change: Change) -> Rule | None:
-    if change.path[:1] == ("stack",):
-        return reading("stack", change.path[1:])
-    if not kind or not change.resource:
-        return None
-    if not change.gone:
-        return reading(kind, change.path)
-    rule = reading(kind, ("Type",))
-    return None if rule is None or rule.id in ONLY_FORBID else rule
-
-
-def _general(change: Change) -> Rule:
-    if change.path[:1] in (("stack",), ("code",)):
-        return MANIFEST
-    section = change.path[:1] == ("template",)  # of the template: an output, a parameter, a condition
-    if change.gone or change.kind is Kind.REMOVED or (section and change.after is ABSENT):
-        return MISSING
-    return ADDED if change.kind is Kind.ADDED or (section and change.before is ABSENT) else DIFFERS
-
-
 def _fix(change: Change) -> str:
     if not change.approvable:
-        return FIX_FIXED
+        return UNDO
     return FIX_GONE if change.kind is Kind.REMOVED and not change.resource else FIX
 
 
-def _difference(sides: Sides, change: Change, rule: Rule) -> Finding:
-    id_, _, nested = change.stack.partition("/")
-    resource = change.resource or "".join(change.path[1:2] if change.path[:1] == ("code",) else ())
-    inside = f"in the nested stack {nested}: " if nested else ""
-    store = resource if change.store == "" else change.store
-    return _finding(
-        sides,
-        id_,
-        rule,
-        f"{inside}{line_of(change) or 'it differs'}",
-        _fix(change),
-        resource,
-        store,
-        path="/".join(change.path),
-        before=None if change.before is ABSENT else shown(change, change.before),
-        after=None if change.after is ABSENT else shown(change, change.after),
-        change=change.kind.value,
+def _difference(sides: Sides, change: Change, rule: Rule | None) -> Finding:
+    id_ = change.stack.partition("/")[0]
+    return explained(
+        change,
+        folder=sides.folder,
+        rule=rule,
+        outcome=Outcome.FAIL,
+        stack=sides.name(id_),
+        environment=sides.environment(id_),
+        source=Source.TEMPLATE,
+        fix=_fix(change),
     )
 
 
@@ -252,17 +220,10 @@ def _finding(
         stack=sides.name(id_),
         environment=sides.environment(id_),
         source=Source.TEMPLATE,
-        where=f"{sides.folder}/{id_}.json{'#' if resource else ''}{resource}",
+        where=place(sides.folder, id_, resource),
         fix=fix,
         **more,
     )
-
-
-def _type(contract: Json | None, logical_id: str) -> str | None:
-    match contract:
-        case {"template": {"Resources": dict(resources)}} if isinstance(resource := resources.get(logical_id), dict):
-            return str(resource.get("Type"))
-    return None
 
 
 # What was not synthesized

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from holdfast.cfn.tree import read
+
 Json = dict[str, Any]
 FOREVER = float("inf")
 TTL = ("Properties", "TimeToLiveSpecification")
@@ -27,18 +29,18 @@ def sooner(old: Json, new: Json) -> Iterator[tuple[tuple[str, ...], str]]:
 
 def expiry(resource: Any) -> str | None:
     """The attribute by which a table deletes its items; None where it deletes none."""
-    found = _part(resource, *TTL)
+    found = read(resource, TTL)
     return str(found.get("AttributeName")) if isinstance(found, dict) and found.get("Enabled") is not False else None
 
 
 def _objects(old: Json, new: Json) -> Iterator[tuple[tuple[str, ...], str]]:
     """A rule of a bucket that deletes earlier than any rule did that was about the same objects."""
-    were, are = _listed(_part(old, *OBJECTS, "Rules")), _listed(_part(new, *OBJECTS, "Rules"))
-    if _decided(now := _part(new, *OBJECTS)) and now != _part(old, *OBJECTS):
+    were, are = _listed(read(old, (*OBJECTS, "Rules"))), _listed(read(new, (*OBJECTS, "Rules")))
+    if _decided(now := read(new, OBJECTS)) and now != read(old, OBJECTS):
         are = [now]
-    was = [found for rule in were if _part(rule, "Status") == "Enabled" for found in _expiries(rule, FOREVER)]
+    was = [found for rule in were if read(rule, ("Status",)) == "Enabled" for found in _expiries(rule, FOREVER)]
     for rule in are:
-        if rule in were or _part(rule, "Status") == "Disabled":
+        if rule in were or read(rule, ("Status",)) == "Disabled":
             continue
         if _decided(rule):
             yield OBJECTS, "a rule that is decided at deploy time may delete objects"
@@ -54,9 +56,9 @@ def _expiries(rule: Any, unknown: float) -> Iterator[tuple[str, str, str, float]
     """What a rule deletes and when, in today's spelling and in the former one."""
     if not isinstance(rule, dict):
         return
-    prefix = str(rule.get("Prefix") or _part(rule, "Filter", "Prefix") or "")
+    prefix = str(rule.get("Prefix") or read(rule, ("Filter", "Prefix")) or "")
     filters = "".join(f"{k}={rule[k]}" for k in ("TagFilters", "ObjectSizeGreaterThan", "Filter") if rule.get(k))
-    versions = _part(rule, "NoncurrentVersionExpiration", "NoncurrentDays")
+    versions = read(rule, ("NoncurrentVersionExpiration", "NoncurrentDays"))
     if _decided(rule.get("NoncurrentVersionExpiration")):
         versions = {}
     for what, days in (
@@ -96,21 +98,15 @@ def _backups(old: Json, new: Json) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def _plan(resource: Json) -> list[Json]:
-    rules = _part(resource, *BACKUPS, "BackupPlanRule")
+    rules = read(resource, (*BACKUPS, "BackupPlanRule"))
     return [r for r in rules if isinstance(r, dict)] if isinstance(rules, list) else []
 
 
 def _kept(rule: Json, unknown: float) -> float:
-    found = _part(rule, "Lifecycle", "DeleteAfterDays")
+    found = read(rule, ("Lifecycle", "DeleteAfterDays"))
     return unknown if _decided(rule.get("Lifecycle")) else FOREVER if found is None else _days(found, unknown)
 
 
 def _days(value: Any, unknown: float) -> float:
     """What a deploy decides may be at once, and may have been never."""
     return float(value) if isinstance(value, int | float) else unknown
-
-
-def _part(tree: Any, *path: str) -> Any:
-    for step in path:
-        tree = tree.get(step) if isinstance(tree, dict) else None
-    return tree

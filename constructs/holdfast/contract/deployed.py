@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from holdfast.cfn.compare import differences, same
+from holdfast.cfn.tree import read
 from holdfast.contract import guards
 from holdfast.contract.diff import diff
 from holdfast.contract.history import History, Json, Version
@@ -156,7 +157,7 @@ def _stronger(before: Json, after: Json) -> dict[str, list[str]]:
     for id_, resource in new.items():
         former = old.get(renamed.get(id_, id_))
         for guard in guards.guards_of(str(resource.get("Type"))) if former else ():
-            was, is_ = (guard.strength(guards.read(r, guard.path)) for r in (former, resource))
+            was, is_ = (guard.strength(read(r, guard.path)) for r in (former, resource))
             if is_ and (was is None or is_ > was):
                 found.setdefault(guard.label, []).append(id_)
     return found

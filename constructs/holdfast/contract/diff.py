@@ -11,7 +11,8 @@ from typing import Any
 
 from holdfast.cfn.compare import ABSENT, Difference, differences, same
 from holdfast.cfn.facts import facts
-from holdfast.contract import guards, pairing, policies
+from holdfast.cfn.tree import read
+from holdfast.contract import conditional, guards, pairing, policies
 from holdfast.contract.guards import (
     ALARM,
     environment,
@@ -41,6 +42,7 @@ class Kind(Enum):
     CHANGED = "changed"
 
 
+CONDITIONS = 20  # of one resource that are looked at one by one; in doubt more of them weaken it
 SERIOUS = frozenset({Kind.WEAKENED, Kind.REMOVED, Kind.REPLACED})
 # Properties that the schema says may replace a database, and that RDS changes in place on a single instance.
 IN_PLACE = frozenset(
@@ -79,6 +81,9 @@ class Change:
 def diff(base: Mapping[str, Json], head: Mapping[str, Json]) -> list[Change]:
     """Every change from ``base`` to ``head``, contracts by stack id."""
     base, head = flat(base), flat(head)
+    ids = pairing.followed(base, head)
+    called = [_called(old, new, head[new]) for old, new in ids.items()]
+    base = pairing.under(base, ids)
     differ = [i for i in sorted(base.keys() | head.keys()) if not same(base.get(i), head.get(i))]
     base, head = ({i: contracts[i] for i in differ if i in contracts} for contracts in (base, head))
     pairs = {i: renames(body(base[i]), body(head[i])) for i in differ if i in base and i in head}
@@ -88,12 +93,18 @@ def diff(base: Mapping[str, Json], head: Mapping[str, Json]) -> list[Change]:
         for place in places:
             came[place].append(old)
     stacks = [_Stack(i, base, head, pairs.get(i, {}), moves, came) for i in differ]
-    found = [change for stack in stacks for change in stack.changes()]
+    found = [*called, *(change for stack in stacks for change in stack.changes())]
     order = list(Kind)
     return sorted(
         _keeping_every_guard(found, {place for stack in stacks for place in stack.fixed}),
         key=lambda c: (order.index(c.kind), not c.reaches, c.stack, c.store or c.resource, c.resource, c.path),
     )
+
+
+def _called(old: str, new: str, contract: Json) -> Change:
+    says = "its contract has another name, and CloudFormation the same stack"
+    of, path = environment(contract), ("stack", "id")
+    return Change(kind=Kind.CHANGED, stack=new, environment=of, path=path, before=old, after=new, says=says)
 
 
 def _keeping_every_guard(changes: list[Change], fixed: set[tuple[str, str | None]]) -> Iterator[Change]:
@@ -196,6 +207,39 @@ class _Stack:
         )
         for d in differences(before, after, ("template",)):
             yield self._differs(Kind.CHANGED, d)
+        anew = conditional.redefined(base["template"], template)
+        were, are = (resources({"template": t}) if anew else {} for t in (base["template"], template))
+        for logical_id in sorted(were.keys() & are.keys()):
+            both = were[logical_id], are[logical_id]
+            yield from self._decided(logical_id, *both, anew, (base["template"], template))
+
+    def _decided(
+        self, logical_id: str, old: Json, new: Json, anew: Mapping[str, Path], templates: tuple[Json, Json]
+    ) -> Iterator[Change]:
+        """What conditions decide of a resource, and whether it is there, where they are defined otherwise."""
+        store, fixed = _store(logical_id, old) or about(old, self.names), self._is_fixed(logical_id, old)
+        protects = type_of(old) in guards.PROTECTORS or _kept(old)
+
+        def here(name: str, **more: Any) -> Change:
+            before, after = (read(t, anew[name]) for t in templates)
+            told = self._of(Kind.CHANGED, logical_id, old, store=store, path=("template", *anew[name]))
+            return told(before=before, after=after, **{**more, "says": f"the condition {name} decides {more['says']}"})
+
+        on = str(old.get("Condition"))  # anything may stand there in a template
+        if on in anew and on == new.get("Condition"):
+            kind, short = Kind.WEAKENED if protects else Kind.CHANGED, guards.PROTECTORS.get(type_of(old), "")
+            yield here(on, kind=kind, says="whether it is there", guard=short, approvable=retained(old) or not fixed)
+        names = sorted(anew.keys() & conditional.choosing(old) & conditional.choosing(new))
+        for name in names:
+            if len(names) > CONDITIONS:
+                yield here(name, kind=Kind.WEAKENED if protects else Kind.CHANGED, says="a part of it")
+                continue
+            lost = list(conditional.at_stake(new, name))
+            for loss in lost:
+                fine = not (fixed and loss.short in guards.UNTOUCHABLE)
+                yield here(name, kind=Kind.WEAKENED, says=f"whether {loss.says}", guard=loss.short, approvable=fine)
+            if not lost:
+                yield here(name, says="a part of it")
 
     def _waived(self, base: Json, head: Json) -> Iterator[Change]:
         for e in excuses(base.get("waived", {}), head.get("waived", {})):
@@ -329,10 +373,14 @@ class _Stack:
             before=old, after=new, says=f"{says}; {_fate(resource)}" if holds else says, approvable=fine
         )
 
+    def _is_fixed(self, logical_id: str, old: Json, base: Json | None = None) -> bool:
+        """Whether it holds, or encrypts, personal durable data in production."""
+        return logical_id in self.keys or (store_name(old) is not None and untouchable(base or self.base or {}, old))
+
     def _resource(self, logical_id: str, old: Json, new: Json, base: Json | None = None) -> Iterator[Change]:
         """``base`` is the contract that ``old`` is of, where it is not this stack's."""
         kind = type_of(old)
-        fixed = logical_id in self.keys or (store_name(old) is not None and untouchable(base or self.base or {}, old))
+        fixed = self._is_fixed(logical_id, old, base)
         here = self._of(Kind.CHANGED, logical_id, old, store=_store(logical_id, old) or about(old, self.names))
         if kind != new.get("Type"):
             says = f"{kind} becomes {new.get('Type')}: another resource takes its place; {_fate(old)}"
@@ -431,7 +479,7 @@ def _kept(resource: Json) -> bool:
 
 
 def _absent(resource: Json, path: Path) -> Any:
-    found = guards.read(resource, path)
+    found = read(resource, path)
     return ABSENT if found is None else found
 
 
@@ -459,7 +507,7 @@ def _remade(kind: str, path: Path) -> str:
 
 
 def _indexes(table: Any) -> set[str]:
-    indexes = guards.read(table, ("Properties", "GlobalSecondaryIndexes"))
+    indexes = read(table, ("Properties", "GlobalSecondaryIndexes"))
     return {str(i.get("IndexName")) for i in indexes if isinstance(i, dict)} if isinstance(indexes, list) else set()
 
 

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from holdfast.cfn.compare import ABSENT
 from holdfast.contract import files
 from holdfast.contract.approvals import NONE, Review
 from holdfast.contract.diff import SERIOUS, Change, Kind
-from holdfast.contract.groups import line_of, shown
+from holdfast.contract.groups import line_of
+from holdfast.contract.guards import environment
+from holdfast.contract.text import APPROVE
+
+if TYPE_CHECKING:
+    from holdfast.rules.base import Finding
+
+Json = dict[str, Any]
 
 MEANS = {
     Kind.WEAKENED: "A guard is lost or lowered, or a policy lets more in.",
@@ -24,38 +31,56 @@ MEANS = {
 }
 
 
-def as_json(changes: Sequence[Change], against: str, review: Review = NONE) -> str:
-    counts = {k.value: sum(c.kind is k for c in changes) for k in Kind}
-    document = {
-        "version": 1,
-        "command": "diff",
-        "against": against,
-        "summary": counts | {"unapproved": len(review.open)},
-        "changes": list(_rows(changes, review)),
-        "approvals": [{"file": name, "state": state} for name, state in review.states.items()],
+def as_json(
+    changes: Sequence[Change],
+    against: str,
+    review: Review = NONE,
+    contracts: Mapping[str, Json] = MappingProxyType({}),
+    folder: str = str(files.FOLDER),
+) -> str:
+    """Findings as every command has them, with what only a change has; ``contracts`` are those of both sides."""
+    from holdfast.report.document import document  # rules are loaded for this format only
+
+    findings = [_finding(c, review, contracts, folder) for c in changes]
+    env = ",".join(sorted({e for c in contracts.values() if (e := environment(c))}))
+    made = document(findings, findings, command="diff", env=env)
+    made["summary"] |= {k.value: sum(c.kind is k for c in changes) for k in Kind} | {"unapproved": len(review.open)}
+    made["findings"] = [row | _more(c, review) for row, c in zip(made["findings"], changes, strict=True)]
+    states = [{"file": name, "state": state} for name, state in review.states.items()]
+    return json.dumps(made | {"against": against, "approvals": states}, indent=2)
+
+
+def _finding(c: Change, review: Review, contracts: Mapping[str, Json], folder: str) -> Finding:
+    """A failure is what needs an approval and has none."""
+    from holdfast.contract.explained import UNDO, explained
+    from holdfast.rules.base import Outcome, Source
+
+    id_ = c.stack.partition("/")[0]
+    fix = ""
+    outcome = Outcome.EXEMPT if review.approval(c) else Outcome.FAIL if c.kind in SERIOUS else Outcome.PASS
+    if outcome is Outcome.FAIL:
+        fix = f"undo it, or have it approved: {APPROVE}" if c.approvable else UNDO
+    return explained(
+        c,
+        folder=folder,
+        outcome=outcome,
+        stack=str(contracts.get(id_, {}).get("stack", {}).get("name", id_)),
+        environment=c.environment or None,
+        source=Source.CONTRACT,
+        fix=fix,
+    )
+
+
+def _more(c: Change, review: Review) -> Json:
+    approval = review.approval(c)
+    return {
+        "resource": c.resource or None,
+        "type": c.type or None,
+        "guard": c.guard or None,
+        "reaches": c.reaches,
+        "approvable": c.approvable if c.kind in SERIOUS else None,
+        "approval": approval[0] if approval else None,
     }
-    return json.dumps(document, indent=2)
-
-
-def _rows(changes: Sequence[Change], review: Review) -> Iterator[dict[str, Any]]:
-    for c in changes:
-        approval = review.approval(c)
-        yield {
-            "change": c.kind.value,
-            "stack": c.stack,
-            "environment": c.environment or None,
-            "resource": c.resource or None,
-            "type": c.type or None,
-            "store": c.store,
-            "guard": c.guard or None,
-            "path": "/".join(c.path),
-            "before": None if c.before is ABSENT else shown(c, c.before),
-            "after": None if c.after is ABSENT else shown(c, c.after),
-            "detail": c.says,
-            "reaches": c.reaches,
-            "approvable": c.approvable if c.kind in SERIOUS else None,
-            "approval": approval[0] if approval else None,
-        }
 
 
 def sarif(changes: Sequence[Change], review: Review, folder: Path, declared: Mapping[str, str]) -> str:

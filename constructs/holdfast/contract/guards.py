@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.cfn.compare import ABSENT
+from holdfast.cfn.tree import read
 from holdfast.contract import deletes, policies
 from holdfast.text import counted
 
@@ -458,12 +459,6 @@ def _replicas(old: Json, new: Json) -> Iterator[Loss]:
 def _value(resource: Json, path: Path) -> Any:
     found = read(resource, path)
     return ABSENT if found is None else found
-
-
-def read(resource: Any, path: Path) -> Any:
-    for step in path:
-        resource = resource.get(step) if isinstance(resource, dict) else None
-    return resource
 
 
 # What a resource is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from holdfast.assembly import STACK, Synthesized, load, stacks
 from holdfast.cfn import normal
 from holdfast.contract.assets import Asset, assets, held, is_template, unusual
 from holdfast.contract.files import VERSION
+from holdfast.contract.pairing import resources
 from holdfast.errors import InputError
 
 Json = dict[str, Any]
@@ -113,7 +114,7 @@ def _template(
     nested: Json = {}
     mentioned: set[str] = set()
     if by_id.keys() - own:
-        for logical_id, resource in _resources(raw).items():
+        for logical_id, resource in resources({"template": raw}).items():
             for path, id_ in _mentions(resource, by_id.keys()):
                 mentioned.add(id_)
                 if resource.get("Type") == NESTED and path.partition("/")[0] == "TemplateURL":
@@ -158,11 +159,6 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(tree, dict | list):
         for name, part in tree.items() if isinstance(tree, dict) else enumerate(tree):
             yield from leaves(part, f"{path}/{name}" if path else str(name))
-
-
-def _resources(raw: Mapping[str, Any]) -> dict[str, Json]:
-    found = raw.get("Resources")
-    return {k: r for k, r in found.items() if isinstance(r, dict)} if isinstance(found, dict) else {}
 
 
 def brought_up(contract: Json) -> Json:

@@ -9,8 +9,9 @@ from typing import Any
 
 from holdfast.cfn import normal
 from holdfast.cfn.facts import facts
+from holdfast.cfn.tree import read
 from holdfast.contract import guards
-from holdfast.contract.guards import environment, physical_name, read, store_name, type_of
+from holdfast.contract.guards import environment, physical_name, store_name, type_of
 from holdfast.contract.tags import with_our_names
 
 Json = dict[str, Any]
@@ -105,6 +106,44 @@ def referring(tree: Any, pairs: Mapping[str, str]) -> Any:
         case list():
             return [referring(v, pairs) for v in tree]
     return tree
+
+
+# The same stack under another id
+
+
+def followed(base: Mapping[str, Json], head: Mapping[str, Json]) -> dict[str, str]:
+    """{id in ``base``: in ``head``} of stacks that CloudFormation knows by one name, in one place, under both ids."""
+    gone, come = (
+        {id_: _stack_name(one[id_]) for id_ in one.keys() - other.keys() if "/" not in id_}
+        for one, other in ((base, head), (head, base))
+    )
+    return {old: new for new, old in _pairs(gone, come).items()}
+
+
+def _stack_name(contract: Json) -> Hashable:
+    stack = contract["stack"]
+    return (name, str(stack.get("environment"))) if (name := stack.get("name")) else None
+
+
+def under(contracts: Mapping[str, Json], ids: Mapping[str, str]) -> dict[str, Json]:
+    """``contracts`` under other ids, wherever those stand: of files, nested stacks, dependencies and constructs."""
+    if not ids:
+        return dict(contracts)
+    return {_id(id_, ids): _referring_to(contract, ids) for id_, contract in contracts.items()}
+
+
+def _id(path: str, ids: Mapping[str, str]) -> str:
+    """A path that begins with the id of a stack."""
+    first, slash, rest = path.partition("/")
+    return f"{ids.get(first, first)}{slash}{rest}"
+
+
+def _referring_to(contract: Json, ids: Mapping[str, str]) -> Json:
+    stack, known = contract["stack"], contract.get("acknowledged", {})
+    if "dependencies" in stack:
+        stack = stack | {"dependencies": sorted(_id(d, ids) for d in stack["dependencies"])}
+    told = {why: {r: sorted(_id(p, ids) for p in of) for r, of in rules.items()} for why, rules in known.items()}
+    return contract | {"stack": stack} | ({"acknowledged": told} if told else {})
 
 
 # Stores that left, and where they went

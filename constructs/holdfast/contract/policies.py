@@ -23,7 +23,7 @@ DOCUMENTS = ("PolicyDocument", "KeyPolicy", "ResourcePolicy", "AccessPolicy")  #
 
 
 @dataclass(frozen=True, slots=True)
-class _Statement:
+class Statement:
     body: Json
     within: Any  # the function that may leave it out; None where it is always there
 
@@ -75,14 +75,12 @@ def denies(resource: Json) -> bool:
     return any(s.may("Deny") for of in _by_property(resource).values() for s in of)
 
 
-def _by_property(resource: Json, but: Json | None = None) -> dict[str, list[_Statement]]:
+def _by_property(resource: Json, but: Json | None = None) -> dict[str, list[Statement]]:
     """The statements of each property that another resource does not have as well."""
     if str(resource.get("Type")).startswith(WITHOUT):
         return {}
     others = _properties(but or {})
-    found = {
-        k: list(_statements({k: v})) for k, v in _properties(resource).items() if but is None or others.get(k) != v
-    }
+    found = {k: list(statements({k: v})) for k, v in _properties(resource).items() if but is None or others.get(k) != v}
     return {k: v for k, v in found.items() if v}
 
 
@@ -91,7 +89,7 @@ def _properties(resource: Json) -> Json:
     return found if isinstance(found, dict) else {}
 
 
-def _statements(tree: Any) -> Iterator[_Statement]:
+def statements(tree: Any) -> Iterator[Statement]:
     """Of every policy document; what stands under a function, which a deploy decides, is marked with it."""
     waiting: list[tuple[Any, Any]] = [(tree, None)]
     while waiting:
@@ -103,9 +101,9 @@ def _statements(tree: Any) -> Iterator[_Statement]:
             for name, value in part.items():
                 if name.endswith(DOCUMENTS) and _is_function(value) and not _has_statements(value):
                     yield from _stated(value, within)
-                waiting.append((value, within))
+            waiting.extend((value, within) for value in reversed(part.values()))
         elif isinstance(part, list):
-            waiting.extend((p, within) for p in part)
+            waiting.extend((p, within) for p in reversed(part))
 
 
 def _has_statements(tree: Any) -> bool:
@@ -119,7 +117,7 @@ def _has_statements(tree: Any) -> bool:
     return False
 
 
-def _stated(part: Any, within: Any) -> Iterator[_Statement]:
+def _stated(part: Any, within: Any) -> Iterator[Statement]:
     """The statements of a list, and those among which a function chooses."""
     if isinstance(part, list):
         for item in part:
@@ -129,10 +127,10 @@ def _stated(part: Any, within: Any) -> Iterator[_Statement]:
         chosen = value[1:] if name == "Fn::If" and isinstance(value, list) else [{"Effect": part, "Action": [part]}]
         yield from _stated([c for c in chosen if c != NO_VALUE], within or part)
     elif isinstance(part, dict):
-        yield _Statement(part, within)
+        yield Statement(part, within)
 
 
-def _beyond(ours: list[_Statement], theirs: list[_Statement], effect: str) -> list[str]:
+def _beyond(ours: list[Statement], theirs: list[Statement], effect: str) -> list[str]:
     """The grants that ``ours`` may have and that no statement of ``theirs`` certainly covers."""
     known = [s.body for s in theirs if s.is_(effect)]
     same = [s.within for s in theirs if s.within is not None]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.cfn.tree import texts
+from holdfast.cfn.tree import read, texts
 from holdfast.contract import guards, policies
 from holdfast.contract.guards import store_name
 
@@ -56,7 +56,7 @@ def reach(resource: Json, names: Mapping[str, str]) -> str:
         return f"allows {', '.join(actions[:SHOWN])}{more}"
     if kind.startswith("Custom::"):
         return BY_TYPE["AWS::CloudFormation::CustomResource"]
-    if guards.read(resource, ("Properties", "ReplicationConfiguration")):
+    if read(resource, ("Properties", "ReplicationConfiguration")):
         return OF_STORE["ReplicationConfiguration"]
     if kind in BY_TYPE:
         return BY_TYPE[kind]

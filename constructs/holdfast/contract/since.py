@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.cfn.compare import ABSENT, same
-from holdfast.cfn.tree import texts
+from holdfast.cfn.tree import read, texts
 from holdfast.contract import guards
 from holdfast.contract.history import History, Json
 from holdfast.contract.pairing import referring, renames, resources
@@ -95,7 +95,7 @@ def places(contract: Json, name: str | None, paths: Sequence[str]) -> tuple[list
 def _own(known: Json, name: str) -> list[str]:
     """The resource that is the store of this name."""
     named = [k for k, r in known.items() if guards.store_name(r) == name]
-    tagged = [k for k, r in known.items() if guards.read(r, ("Properties", "Tags", "Name")) == name]
+    tagged = [k for k, r in known.items() if read(r, ("Properties", "Tags", "Name")) == name]
     return named or [k for k in tagged if known[k].get("Type") in guards.STORES] or tagged
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from holdfast.contract import grants
+from holdfast.contract import grants, policies
 from holdfast.contract.guards import KEY, STORES, TABLE, store_name
 from holdfast.contract.hidden import CUSTOM, ELSEWHERE, LANGUAGE
+from holdfast.contract.pairing import resources
 
 Json = dict[str, Any]
 WORD = re.compile(r"[A-Za-z0-9_.*?-]+")
@@ -71,7 +72,7 @@ class _Named:
 
 def touches(strangers: Mapping[str, Json], ours: Mapping[str, Json]) -> Iterator[Touch]:
     """Both by stack id, as contracts."""
-    stores = [r for c in ours.values() for p in _parts(c) for r in _resources(p).values() if store_name(r)]
+    stores = [r for c in ours.values() for p in _parts(c) for r in resources(p).values() if store_name(r)]
     stacks = [s for c in ours.values() if isinstance(s := c.get("stack"), dict)]
     known = _Known(
         names=frozenset(str(store_name(r)) for r in stores),
@@ -88,7 +89,7 @@ def touches(strangers: Mapping[str, Json], ours: Mapping[str, Json]) -> Iterator
 
 
 def _of_part(id_: str, part: Json, at: grants.Scope, known: _Known) -> Iterator[Touch]:
-    for logical_id, resource in _resources(part).items():
+    for logical_id, resource in resources(part).items():
         for store, says in dict.fromkeys(_of(resource, known)):
             yield Touch(id_, logical_id, store, says)
         for store, says, sure in dict.fromkeys(_granted(resource, at, known)):
@@ -114,7 +115,7 @@ def _of(resource: Json, known: _Known) -> Iterator[tuple[str | None, str]]:
 
 def _granted(resource: Json, at: grants.Scope, known: _Known) -> Iterator[tuple[str | None, str, bool]]:
     kind = str(resource.get("Type"))
-    for statement in _statements(resource):
+    for statement in (s.body for s in policies.statements(resource)):
         told: set[str] = set()
         for g in grants.granted(statement, at, stores=known.names, stacks=known.stacks, roles=known.roles):
             if not g.names and not kind.startswith(IDENTITY):  # in the policy of a resource, * is that resource
@@ -143,7 +144,7 @@ def _hides(logical_id: str, resource: Json, part: Json, known: _Known) -> str:
             return f"{kind} is made by {ELSEWHERE[kind]}, which may reach any store"
     elif CUSTOM.match(kind):
         token = _property(resource, "ServiceToken")
-        own = any(name in _resources(part) for name in _references(token))
+        own = any(name in resources(part) for name in _references(token))
         theirs = isinstance(token, dict) and token.get("Fn::ImportValue") in known.theirs
         if token is not None and not own and not theirs:
             return f"the function behind {kind} is not in the output, and may reach any store"
@@ -244,10 +245,10 @@ def _exports(ours: Mapping[str, Json]) -> Iterator[tuple[str, _Named]]:
     """Exports whose value is a store or a key."""
     for id_, contract in ours.items():
         for part in _parts(contract):
-            resources = _resources(part)
+            known = resources(part)
             for name, value in _exported(part):
                 for logical_id in _references(value):
-                    resource = resources.get(logical_id, {})
+                    resource = known.get(logical_id, {})
                     if store := store_name(resource):
                         yield name, _Named(store)
                     elif resource.get("Type") in (*STORES, KEY):
@@ -279,22 +280,6 @@ def _parts(contract: Json) -> Iterator[Json]:
     yield contract
     for nested in contract.get("nested", {}).values():
         yield from _parts(nested)
-
-
-def _resources(part: Json) -> dict[str, Json]:
-    found = part["template"].get("Resources")
-    return {k: r for k, r in found.items() if isinstance(r, dict)} if isinstance(found, dict) else {}
-
-
-def _statements(tree: Any) -> Iterator[Json]:
-    if isinstance(tree, dict):
-        if "Statement" in tree:
-            yield from (s for s in grants.flattened(tree["Statement"]) if isinstance(s, dict))
-        for part in tree.values():
-            yield from _statements(part)
-    elif isinstance(tree, list):
-        for part in tree:
-            yield from _statements(part)
 
 
 def _without_statements(tree: Any) -> Any:

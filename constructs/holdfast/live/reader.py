@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from holdfast import bounded
 from holdfast.account import Account, Mention, Part, StackLive, Stores, TableSeen, Unreadable
+from holdfast.assembly import are_resources
 from holdfast.iam import Call
 from holdfast.intrinsics import Unknown
 from holdfast.live import alarms, calls, mentions, stores, tables
@@ -328,11 +330,11 @@ class _Reader:
     def _stack(self, stack: Mapping[str, Any]) -> StackLive:
         name = stack["StackName"]
         answer = self._ask(Part.STACKS, calls.TEMPLATE, name, StackName=name, TemplateStage="Processed")
-        template = answer if isinstance(answer, Unknown) else answer.get("TemplateBody")
+        template = answer if isinstance(answer, Unknown) else _template(str(answer["TemplateBody"]))
         seen: StackSeen | Unknown
         if isinstance(template, Unknown):
             seen = template
-        elif isinstance(template, Mapping) and isinstance(template.get("Resources"), Mapping):
+        else:
             seen = StackSeen(
                 id=name,
                 where=f"{self._api.region}/{name}",
@@ -343,8 +345,6 @@ class _Reader:
                 protected=stack.get("EnableTerminationProtection"),
                 source=Source.DEPLOYED,
             )
-        else:
-            seen = Unknown(YAML if isinstance(template, str) else "its template has no resources")
         return StackLive(
             seen=seen, status=stack["StackStatus"], created=stack["CreationTime"], updated=stack.get("LastUpdatedTime")
         )
@@ -393,6 +393,17 @@ class _Reader:
             if error:
                 reason = f"Lambda cannot decrypt them ({error.get('ErrorCode', 'no reason given')})"
                 self._hole(Part.MENTIONS, CallError(calls.FUNCTIONS, Kind.OTHER, reason), function["FunctionName"])
+
+
+def _template(text: str) -> dict[str, Any] | Unknown:
+    """A template as it is deployed; it may be anybody's, and hold anything."""
+    if not text.lstrip().startswith("{"):
+        return Unknown(YAML)
+    try:
+        found = bounded.tree(text)
+    except ValueError as error:
+        return Unknown(f"its template cannot be read: {error}")
+    return found if are_resources(found.get("Resources")) else Unknown("its template has no resources")
 
 
 def _query(identity: str, table: str, index: str) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from botocore.exceptions import (
     SSOError,
     TokenRetrievalError,
 )
+from botocore.handlers import json_decode_template_body
 
 from holdfast.errors import InputError
 from holdfast.iam import Call
@@ -60,6 +61,8 @@ class Api:
         self.partition = "aws"  # or aws-cn, aws-us-gov: known once we know who we are
         self.arn = ""  # of the caller, from then on
         self._session, self._endpoint = session, endpoint_url
+        # botocore would parse templates without bounds, and keep the last of two keys of a name.
+        session.unregister("after-call.cloudformation.GetTemplate", json_decode_template_body)
         self._calls = frozenset(calls)
         self._accounts = accounts
         self._clients: dict[str, Any] = {}

@@ -323,9 +323,9 @@ def _rule(rule: Answer) -> dict[str, Any]:
     return {k: v for k, v in found.items() if v is not None}
 
 
-def bucket_policy(name: str, bucket: str, text: str, own: Own, account: str) -> Resource:
+def bucket_policy(arn: str, bucket: str, text: str, own: Own, account: str) -> Resource:
     """The policy with the bucket, the stack's roles and the account's number as a template writes them."""
-    arn, ref = f"arn:aws:s3:::{name}", {"Fn::GetAtt": [bucket, "Arn"]}
+    ref = {"Fn::GetAtt": [bucket, "Arn"]}
 
     def written(value: Any) -> Any:
         if isinstance(value, dict):

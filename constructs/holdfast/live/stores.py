@@ -123,9 +123,13 @@ class _Reader:
         return self._around
 
     @property
+    def partition(self) -> str:
+        return self._api.partition
+
+    @property
     def prefix(self) -> str:
         """What the ARNs of services in this account and region begin with, and end with the service."""
-        return f"arn:{self._api.partition}:{{}}:{self._api.region}:{self.account}"
+        return f"arn:{self.partition}:{{}}:{self._api.region}:{self.account}"
 
     def _tagged(self) -> dict[str, Mapping[str, str]] | Unknown:
         """Every store that wears all of our tags, declared or not."""
@@ -397,7 +401,7 @@ class _Stack:
             return there
         with ThreadPoolExecutor(len(OF_A_BUCKET)) as pool:
             answers = dict(zip(OF_A_BUCKET, pool.map(lambda c: ask(c, name, Bucket=name), OF_A_BUCKET), strict=True))
-        found = _Found(f"arn:aws:s3:::{name}", self._id(words.BUCKET, name))
+        found = _Found(f"arn:{self._reader.partition}:s3:::{name}", self._id(words.BUCKET, name))
         for call, answer in answers.items():
             if isinstance(answer, Unknown):
                 found.unread[OF_A_BUCKET[call]] = answer
@@ -406,7 +410,7 @@ class _Stack:
         self._add(words.BUCKET, name, words.bucket(name, by_name, self._own))
         if policy := by_name[calls.BUCKET_POLICY.operation].get("Policy"):
             try:
-                resource = words.bucket_policy(name, found.logical_id, policy, self._own, self._reader.account)
+                resource = words.bucket_policy(found.arn, found.logical_id, policy, self._own, self._reader.account)
             except ValueError:
                 found.unread[Aspect.POLICY] = Unknown("the bucket policy cannot be understood")
             else:

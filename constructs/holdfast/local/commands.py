@@ -1,4 +1,4 @@
-"""`holdfast local`: up, status, incident, down and reset."""
+"""`holdfast local`: up, status, down and reset."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import sys
 import time
 from argparse import Namespace
 from collections import Counter
-from datetime import datetime
 
 from holdfast.errors import InputError
 from holdfast.estate import Estate
 from holdfast.local import deploy, process
-from holdfast.local.client import Client, assembly
+from holdfast.local.client import assembly
 from holdfast.local.gate import FILE
 from holdfast.text import counted, printable
 
@@ -39,8 +38,6 @@ def _change(args: Namespace, estate: Estate | None) -> int:
         case "up":
             assert estate
             return up(estate, args.env)
-        case "incident":
-            return incident(args.at)
         case "down":
             print(f"Stopped; its state is {HELD}." if process.stop() else "It does not run.")
         case "reset":
@@ -82,27 +79,6 @@ def status() -> int:
     show_stacks(emulator)
     show_recorded(emulator)
     show_settings(emulator)
-    return 0
-
-
-def incident(now: datetime) -> int:
-    from holdfast.local.incident import inject
-
-    emulator = process.running()
-    if emulator is None:
-        raise InputError("the emulator does not run: `holdfast local up` starts it")
-    outdir = process.HOME / "cdk.out-all"
-    if not (outdir / "manifest.json").exists():
-        outdir = deploy.synthesize(emulator, "all")
-    client = Client(emulator=emulator)
-    client.rest("holdfast", deploy.REGION, "POST", "/_ministack/reset")
-    inject(client, outdir, now=now)
-    process.ask(emulator, "/_holdfast/save")
-    say("The account is as it was on 2026-04-23, as if that were today:")
-    say("  three call-analytics tables unprotected, because their stack was last deployed 78 days ago;")
-    say("  webhook-subscriptions' deletion protection switched off by hand; six tables that outlived their stack;")
-    say("  four tables made by hand; eleven tables without tags; three empty indexes; 29 items in a duplicate")
-    say("  whose successor has 1; functions whose variables name tables that do not exist.")
     return 0
 
 

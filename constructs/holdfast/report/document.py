@@ -19,24 +19,29 @@ VERSION = 1
 def render(
     shown: Sequence[Finding], findings: Sequence[Finding], *, command: str, env: str, audit: Audit | None = None
 ) -> str:
-    tables = {f.table for f in findings if f.table}
-    summary = {"tables": len(tables)} | {o.value: sum(f.outcome is o for f in findings) for o in Outcome}
-    document: dict[str, Any] = {
-        "version": VERSION,
-        "command": command,
-        "env": env,
-        "summary": summary,
-        "findings": [row(f) for f in shown],
-    }
+    made = document(shown, findings, command=command, env=env)
     if audit:
-        document |= {
+        made |= {
             "at": audit.at.isoformat(timespec="seconds"),
             "tables": [_table(r) for r in audit.rows],
             "read": [{"account": account, "region": region} for account, region in audit.read],
             "contract": _contract(audit),
             "stacks": [_stack(s) for s in audit.stacks],
         }
-    return json.dumps(document, indent=2)
+    return json.dumps(made, indent=2)
+
+
+def document(shown: Sequence[Finding], findings: Sequence[Finding], *, command: str, env: str) -> dict[str, Any]:
+    """What the documents of all commands have."""
+    tables = {f.table for f in findings if f.table}
+    summary = {"tables": len(tables)} | {o.value: sum(f.outcome is o for f in findings) for o in Outcome}
+    return {
+        "version": VERSION,
+        "command": command,
+        "env": env,
+        "summary": summary,
+        "findings": [row(f) for f in shown],
+    }
 
 
 def row(f: Finding) -> dict[str, Any]:

@@ -123,8 +123,8 @@ class _Estate:
                     yield from self._table(placed, table, stack)
                 if stack:
                     yield from self._beside(placed, stack)
-            if stack:
-                yield from self._strangers(stack, next(iter(self.places.get(id_, ())), None))
+            if stack and id_ in self.places:  # what stacks of others hold is theirs: what they touch counts
+                yield from self._strangers(stack, self.places[id_][0])
 
     def _same(self, placed: Placed, table: Table) -> list[tuple[str, str]]:
         """Every table of that name in the region, by stack and place."""
@@ -186,10 +186,9 @@ class _Estate:
             for logical_id in ids:
                 yield Resource(placed, stack, logical_id)
 
-    def _strangers(self, stack: StackSeen, placed: Placed | None) -> Iterator[Stranger]:
+    def _strangers(self, stack: StackSeen, placed: Placed) -> Iterator[Stranger]:
         for table in self.tables.values():
-            hidden = placed is None and isinstance(table.name, Unknown)  # another team's affair
-            if table.where not in self.claimed and _logical_id(table) not in self.owned and not hidden:
+            if table.where not in self.claimed and _logical_id(table) not in self.owned:
                 yield Stranger(stack, placed, table.name, table.where)
         for logical_id in strangers(stack, placed, self.owned):
             name = identified(stack, logical_id)
@@ -255,8 +254,8 @@ def _undeclared(rule: Rule, said: Verdict, stranger: Stranger) -> Finding:
         outcome=said.outcome,
         detail=said.detail,
         table=known,
-        stack=placed.name if placed else stack.id,
-        environment=placed.env.label if placed else None,
+        stack=placed.name,
+        environment=placed.env.label,
         source=stack.source,
         where=stranger.where,
         fix=rule.remediation.format(table=known or stranger.where, stack=stack.id, region=stack.region)

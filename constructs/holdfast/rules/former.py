@@ -17,6 +17,8 @@ MERGED: Mapping[str, str] = {
     "HF104": "HF103",
     "HF105": "HF103",
     "HF106": "HF103",
+    "HF107": "HF103",
+    "HF108": "HF103",
     "HF206": "HF205",
     "HF207": "HF211",
     "HF208": "HF205",
@@ -24,6 +26,7 @@ MERGED: Mapping[str, str] = {
     "HF304": "HF301",
     "HF305": "HF515",
     "HF308": "HF301",
+    "HF309": "HF529",
     "HF311": "HF205",
     "HF501": "HF201",
     "HF502": "HF202",
@@ -33,7 +36,10 @@ MERGED: Mapping[str, str] = {
     "HF514": "HF007",
     "HF523": "HF010",
     "HF524": "HF205",
+    "HF525": "HF310",
+    "HF526": "HF310",
     "HF533": "HF006",
+    "HF535": "HF310",
 }
 # They said that a thing is as its construct makes it: a difference from the contract says that now.
 CONTRACT = "HF703"

@@ -67,6 +67,7 @@ def alarmed(placed: Placed) -> bool:
     return placed.alarmed
 
 
+ends = _property("RetentionInDays", lambda _, seen: str(seen).isdigit(), "the log group keeps everything for ever")
 OLDEST = {"python3.": 12, "nodejs": 22}  # the oldest release of each language that still gets fixes
 
 
@@ -75,7 +76,7 @@ def supported_runtime(_: StackSeen, seen: Any) -> bool:
     return found is not None and int(found[2]) >= OLDEST[found[1]]
 
 
-BESIDE = (
+RULES = (
     Rule(
         id="HF301",
         title="Topics, queues and logs are encrypted at rest",
@@ -112,23 +113,6 @@ BESIDE = (
             ),
         ),
     ),
-    Rule(
-        id="HF309",
-        title="Log groups have a retention period",
-        why="A log group without retention keeps everything for ever, and is paid for for ever.",
-        remediation="Set RetentionInDays on the log group of {stack}.",
-        severity=Severity.LOW,
-        paths=at("AWS::Logs::LogGroup", "RetentionInDays"),
-        checks=(
-            Check(
-                Resource,
-                _property(
-                    "RetentionInDays", lambda _, seen: str(seen).isdigit(), "the log group keeps everything for ever"
-                ),
-                ("AWS::Logs::LogGroup",),
-            ),
-        ),
-    ),
 )
 
 
@@ -158,29 +142,3 @@ def consumed(s: Consumer) -> Verdict:
     if any((Reference(functions[0], how), stream) in mapped for how in (None, "Arn")):
         return PASS
     return fail(f"its stream is not mapped to {placed.fill(processor.name)}")
-
-
-CONSUMER = Rule(
-    id="HF310",
-    title="Every declared stream consumer is deployed",
-    why="A stream whose consumer is gone loses its changes after a day, without an error anywhere. By default a consumer retries a bad "
-    "record for a day, blocks everything behind it, and then drops it: bounded retries, bisection, partial batch responses and a "
-    "queue for failures keep that from happening.",
-    remediation="Restore the function and its event source mapping on {table}; the construct makes both.",
-    severity=Severity.HIGH,
-    paths=at(
-        "AWS::Lambda::EventSourceMapping",
-        "Type",
-        "BisectBatchOnFunctionError",
-        "DestinationConfig",
-        "Enabled",
-        "EventSourceArn",
-        "FilterCriteria",
-        "FunctionName",
-        "FunctionResponseTypes",
-        "MaximumRetryAttempts",
-    )
-    + at("AWS::Lambda::Function", "Type", "FunctionName", "ReservedConcurrentExecutions"),
-    checks=(Check(Consumer, consumed),),
-)
-RULES = (*BESIDE, CONSUMER)

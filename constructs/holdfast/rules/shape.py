@@ -110,38 +110,24 @@ RULES = (
     ),
     Rule(
         id="HF103",
-        title="Indexes are as declared",
+        title="Indexes, stream and billing mode match the declaration",
         why="A query that names an index that is gone fails at once, one with another key or a smaller projection answers less; to "
-        "build it again takes as long as the table is large. An index that is not declared is paid for with every write.",
-        remediation="Restore the indexes of {table} as declared in stacks/. Keys and projections cannot be changed in place: that takes "
-        "a new index under a new name.",
+        "build it again takes as long as the table is large. An index that is not declared is paid for with every write. A consumer "
+        "of a stream that is switched off, or carries another view, stops without an error. Without its billing mode a table has "
+        "five units of provisioned capacity, and throttles.",
+        remediation="Restore the indexes, the stream and the billing mode of {table} as declared in stacks/. Keys and projections of an "
+        "index cannot be changed in place: that takes a new index under a new name.",
         severity=Severity.HIGH,
-        paths=at(TABLE, "GlobalSecondaryIndexes"),
+        controls=("SecurityHub DynamoDB.1",),
+        paths=at(TABLE, "BillingMode", "GlobalSecondaryIndexes", "ProvisionedThroughput", "StreamSpecification"),
         checks=(
             Check(TableSubject, missing_indexes),
             Check(TableSubject, undeclared_indexes),
             Check(TableSubject, each_index(index_key)),
             Check(TableSubject, each_index(projection)),
+            Check(TableSubject, stream),
+            Check(TableSubject, billing),
         ),
-    ),
-    Rule(
-        id="HF107",
-        title="Tables are billed on demand",
-        why="CloudFormation's default is provisioned capacity, five units: a table that loses its billing mode throttles.",
-        remediation='"BillingMode": "PAY_PER_REQUEST" on {table}; the construct sets it.',
-        severity=Severity.HIGH,
-        paths=at(TABLE, "BillingMode", "ProvisionedThroughput"),
-        controls=("SecurityHub DynamoDB.1",),
-        checks=(Check(TableSubject, billing),),
-    ),
-    Rule(
-        id="HF108",
-        title="The stream is as declared",
-        why="A consumer of a stream that is switched off, or carries another view, stops without an error.",
-        remediation="Restore StreamSpecification of {table} as declared in stacks/.",
-        severity=Severity.HIGH,
-        paths=at(TABLE, "StreamSpecification"),
-        checks=(Check(TableSubject, stream),),
     ),
     Rule(
         id="HF109",

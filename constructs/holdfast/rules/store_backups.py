@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.intrinsics import Unknown
 from holdfast.model import Guard
 from holdfast.observed import Source
+from holdfast.regions import partition
 from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
 from holdfast.rules.store_subject import (
     CLUSTER,
@@ -32,7 +33,6 @@ from holdfast.stores import Backups, Bucket, Database, Documents
 from holdfast.template import StackSeen
 
 VAULT, SELECTION = "AWS::Backup::BackupVault", "AWS::Backup::BackupSelection"
-OLD_VERSIONS = 30
 
 
 def retained(s: StoreSubject) -> Verdict:
@@ -60,7 +60,7 @@ def recoverable(s: StoreSubject) -> Verdict:
             [
                 Need("old versions are not kept", "VersioningConfiguration.Status", exactly("Enabled")),
                 Need(
-                    f"old versions are gone before {OLD_VERSIONS} days",
+                    f"old versions are gone before {s.placed.policy.recovery_days} days",
                     "LifecycleConfiguration.Rules",
                     old_versions,
                     [],
@@ -78,13 +78,14 @@ def recoverable(s: StoreSubject) -> Verdict:
 def old_versions(s: StoreSubject, rules: Any) -> bool:
     """Whether what was overwritten or deleted can be had back for a while; declared waste may go sooner."""
     assert isinstance(s.store, Bucket)
-    short_lived = {p.folder for p in s.store.prefixes if p.expire and p.expire.days < OLD_VERSIONS}
+    wanted = s.placed.policy.recovery_days
+    short_lived = {p.folder for p in s.store.prefixes if p.expire and p.expire.days < wanted}
     ends = [
-        dig(s.stack, r, "NoncurrentVersionExpiration", "NoncurrentDays", default=OLD_VERSIONS)
+        dig(s.stack, r, "NoncurrentVersionExpiration", "NoncurrentDays", default=wanted)
         for r in (rules if isinstance(rules, list) else [rules])
         if not (isinstance(r, dict) and r.get("Prefix") in short_lived)
     ]
-    return all(at_least(OLD_VERSIONS)(s, days) for days in ends)
+    return all(at_least(wanted)(s, days) for days in ends)
 
 
 def backed_up(s: StoreSubject) -> Verdict:
@@ -115,13 +116,13 @@ def backed_up(s: StoreSubject) -> Verdict:
 ARNS = {
     INSTANCE: "${{{0}.DBInstanceArn}}",
     CLUSTER: "${{{0}.DBClusterArn}}",
-    DOCUMENTS: "arn:aws:rds:{1}:${{AWS::AccountId}}:cluster:${{{0}}}",
+    DOCUMENTS: "arn:{2}:rds:{1}:${{AWS::AccountId}}:cluster:${{{0}}}",
 }
 
 
 def _plans_of(s: StoreSubject) -> Iterator[list[dict[str, Any]]]:
     """The rules of every backup plan that selects the store, whatever its tags, and may do so."""
-    arn = _anywhere(ARNS.get(s.type, "${{{0}.Arn}}").format(s.logical_id, s.placed.region))
+    arn = _anywhere(ARNS.get(s.type, "${{{0}.Arn}}").format(s.logical_id, s.placed.region, partition(s.placed.region)))
     for _, selection in s.stack.resources(SELECTION):
         raw = selection.get("Properties", {}).get("BackupSelection", {})
         chosen = raw.get("Resources") if isinstance(raw, dict) else None

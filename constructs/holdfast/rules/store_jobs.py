@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from holdfast.intrinsics import Reference, Unknown
+from holdfast.regions import partition
 from holdfast.rules.access import SERVICE
 from holdfast.rules.base import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 from holdfast.rules.store_network import SUBNET
@@ -192,7 +193,7 @@ def modest_role(r: Resource) -> Verdict:
         arn = flat(stack, raw)
         if isinstance(arn, Unknown):
             return unknown(f"a policy of the role cannot be read: {arn.reason}")
-        if arn.partition("arn:aws:iam::aws:policy/")[2] not in MANAGED and not stack.is_a(
+        if arn.partition(f"arn:{partition(stack.region)}:iam::aws:policy/")[2] not in MANAGED and not stack.is_a(
             stack.resolver.value(raw), POLICY
         ):
             return fail(f"the role has the policy {arn}, which is not the stack's")

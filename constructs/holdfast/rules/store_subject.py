@@ -13,6 +13,7 @@ from holdfast.intrinsics import Reference, Resolver, Unknown
 from holdfast.keys import ACCOUNT
 from holdfast.model import NONE, Guard
 from holdfast.placement import Placed
+from holdfast.regions import partition
 from holdfast.rules.base import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 from holdfast.rules.same import alike
 from holdfast.rules.store_types import foreign_types
@@ -135,7 +136,7 @@ def flat(stack: StackSeen | None, raw: Any) -> str | Unknown:
         case _:
             return Unknown("it is decided at deploy time")
     region = stack.region if stack else None
-    return text.replace("${AWS::Partition}", "aws").replace("${AWS::Region}", region or "${AWS::Region}")
+    return text.replace("${AWS::Partition}", partition(region)).replace("${AWS::Region}", region or "${AWS::Region}")
 
 
 def mentioned(raw: Any) -> set[str]:
@@ -207,11 +208,11 @@ def find(stack: StackSeen, placed: Placed, store: Store) -> str | Unknown | None
     return unsure
 
 
-def strangers(stack: StackSeen, placed: Placed | None, matched: Collection[str]) -> Iterator[str]:
+def strangers(stack: StackSeen, placed: Placed, matched: Collection[str]) -> Iterator[str]:
     """Stores that are declared nowhere: neither matched, nor a part of something that is."""
-    if placed and placed.stores and stack.rewritten is not None:
+    if placed.stores and stack.rewritten is not None:
         return  # each of its stores is unknown already
-    declared = {declared_name(placed, s) for s in placed.stores} if placed else set()
+    declared = {declared_name(placed, s) for s in placed.stores}
     logs = {
         dig(
             stack, stack.template["Resources"][i].get("Properties", {}), "LoggingConfiguration", "DestinationBucketName"

@@ -12,7 +12,7 @@ from holdfast.rules import store_jobs as jobs
 from holdfast.rules import store_network as network
 from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
 from holdfast.rules.estate import HOLDERS
-from holdfast.rules.resources import alarmed, there, tls_only
+from holdfast.rules.resources import alarmed, consumed, ends, there, tls_only
 from holdfast.rules.store_subject import (
     BROKER,
     BUCKET,
@@ -34,7 +34,7 @@ from holdfast.rules.store_subject import (
     some,
 )
 from holdfast.rules.store_types import HOLDING, MADE
-from holdfast.rules.subjects import Resource, StackSubject, TableSubject
+from holdfast.rules.subjects import Consumer, Resource, StackSubject, TableSubject
 
 PARAMETER_GROUPS = (
     "AWS::RDS::DBParameterGroup",
@@ -476,13 +476,28 @@ CREDENTIALS = Rule(
     controls=("SecurityHub SecretsManager.1",),
     checks=(Check(StoreSubject, checks.credentials),),
 )
-KEPT_UP = Rule(
-    id="HF525",
-    title="The schema is applied at every deploy, and upkeep runs every day",
-    why="Without its jobs a database lacks next month's partition, keeps what it must delete, and drifts from its declaration.",
-    remediation="Restore the trigger and the schedules of {table} in {stack}; the construct makes them.",
+DEPLOYED = Rule(
+    id="HF310",
+    title="Declared consumers, jobs, pools and services are deployed",
+    why="A stream whose consumer is gone loses its changes after a day, without an error anywhere. Without its jobs a database lacks "
+    "next month's partition, keeps what it must delete, and drifts from its declaration; without its pool every function opens "
+    "connections until the server has none left. A service that drops out of the registry is unreachable, though it runs.",
+    remediation="Restore what is declared for {table} in {stack}: its consumer and event source mapping, its trigger and schedules, its "
+    "proxy, its services and parameters; the constructs make them.",
     severity=Severity.HIGH,
-    paths=at("AWS::Lambda::Function", "Type", *FUNCTION_SETTINGS)
+    paths=at(
+        "AWS::Lambda::EventSourceMapping",
+        "Type",
+        "BisectBatchOnFunctionError",
+        "DestinationConfig",
+        "Enabled",
+        "EventSourceArn",
+        "FilterCriteria",
+        "FunctionName",
+        "FunctionResponseTypes",
+        "MaximumRetryAttempts",
+    )
+    + at("AWS::Lambda::Function", "Type", *FUNCTION_SETTINGS)
     + at(
         "AWS::Scheduler::Schedule",
         "Type",
@@ -494,16 +509,8 @@ KEPT_UP = Rule(
         "Target",
     )
     + at("Custom::Trigger", "Type", "HandlerArn", "InvocationType")
-    + at("AWS::SQS::Queue", "Type", "MessageRetentionPeriod", "QueueName"),
-    checks=(Check(StoreSubject, jobs.upkept),),
-)
-POOLED = Rule(
-    id="HF526",
-    title="The declared pool stands before the database",
-    why="Without a pool every function opens connections of its own until the server has none left.",
-    remediation="Restore the proxy of {table} and its figures; the construct takes them from the declaration.",
-    severity=Severity.MEDIUM,
-    paths=at(
+    + at("AWS::SQS::Queue", "Type", "MessageRetentionPeriod", "QueueName")
+    + at(
         "AWS::RDS::DBProxy",
         "Auth",
         "DebugLogging",
@@ -521,9 +528,16 @@ POOLED = Rule(
         "DBInstanceIdentifiers",
         "DBProxyName",
     )
+    + at("AWS::ServiceDiscovery::Service", "Type", "DnsConfig", "Name", "NamespaceId")
+    + at("AWS::ServiceDiscovery::PrivateDnsNamespace", "Vpc")
     + at("AWS::SSM::Parameter", "Type", "Name", "Value"),
     controls=("SecurityHub RDS.43",),
-    checks=(Check(StoreSubject, checks.pooled),),
+    checks=(
+        Check(Consumer, consumed),
+        Check(StoreSubject, jobs.upkept),
+        Check(StoreSubject, checks.pooled),
+        Check(StoreSubject, checks.registered),
+    ),
 )
 CONFIGURED = Rule(
     id="HF527",
@@ -544,13 +558,14 @@ CONFIGURED = Rule(
 )
 LOGS_KEPT = Rule(
     id="HF529",
-    title="Logs of stores are kept in the stack",
-    why="A log that goes elsewhere, or is gone after a day, answers no question about the day before.",
-    remediation="Restore the log groups of {table}, and the bucket for access logs; the constructs make them before the store.",
+    title="Logs are kept in the stack, and not for ever",
+    why="A log that goes elsewhere, or is gone after a day, answers no question about the day before. A log group without a retention "
+    "period keeps personal data for ever, and is paid for for ever.",
+    remediation="Restore the log groups of {stack}, their RetentionInDays, and the bucket for access logs; the constructs make them.",
     severity=Severity.MEDIUM,
     paths=at("AWS::Logs::LogGroup", "Type", "DeletionPolicy", "LogGroupName", "RetentionInDays", "UpdateReplacePolicy"),
     controls=("SecurityHub CloudWatch.16", "PCI 10.5.1"),
-    checks=(Check(StoreSubject, checks.logs_kept),),
+    checks=(Check(StoreSubject, checks.logs_kept), Check(Resource, ends, ("AWS::Logs::LogGroup",))),
 )
 ACCESS = Rule(
     id="HF530",
@@ -609,18 +624,6 @@ LOCKED = Rule(
     controls=("SecurityHub S3.15",),
     checks=(Check(StoreSubject, buckets.locked),),
 )
-REGISTERED = Rule(
-    id="HF535",
-    title="Every declared service can be found, with its configuration",
-    why="A service that drops out of the registry is unreachable for all others, though it runs.",
-    remediation="Restore the services and parameters of {table} as declared.",
-    severity=Severity.MEDIUM,
-    paths=at("AWS::ServiceDiscovery::Service", "Type", "DnsConfig", "Name", "NamespaceId")
-    + at("AWS::ServiceDiscovery::PrivateDnsNamespace", "Vpc")
-    + at("AWS::SSM::Parameter", "Type", "Name", "Value"),
-    checks=(Check(StoreSubject, checks.registered),),
-)
-
 RULES = (
     RANGES,
     WAYS,
@@ -635,13 +638,11 @@ RULES = (
     ADMITTED,
     CURRENT,
     CREDENTIALS,
-    KEPT_UP,
-    POOLED,
+    DEPLOYED,
     CONFIGURED,
     LOGS_KEPT,
     ACCESS,
     EVICTED,
     TOPICS,
     LOCKED,
-    REGISTERED,
 )

@@ -136,9 +136,9 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class Stranger:
-    """A table or store that is declared nowhere, as far as its name can be read."""
+    """A table or store of a declared stack that is declared nowhere, as far as its name can be read."""
 
     stack: StackSeen
-    placed: Placed | None  # where its stack is a declared one
+    placed: Placed
     name: str | Unknown
     where: str

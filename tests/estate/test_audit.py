@@ -1,0 +1,988 @@
+"""Intent, deployed and live: where they part, since when, and what only an account shows."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from accounts import CREATED, NOW, UPDATED, account, deployed, live, template, with_table, without
+from declare import estate
+from declare import stack as declared_stack
+from declare import table as declared_table
+from support import ROOT
+
+from holdfast import Assumed, Data, Environment, Fact, Guard, Placed, Waiver, gsi, key, number
+from holdfast.account import Account, IndexUse, Mention, StackLive, TableSeen, Unreadable
+from holdfast.ages import UNREAD
+from holdfast.audit import Audit, audit
+from holdfast.audit_stores import NOT_APPLIED
+from holdfast.code import mentions
+from holdfast.contract import files
+from holdfast.contract.history import SHALLOW, History
+from holdfast.contract.since import BY_HAND, NOT_ASKED, UNCOMMITTED
+from holdfast.declarations import declarations
+from holdfast.errors import InputError
+from holdfast.gap import Commit, Gap, Since
+from holdfast.intrinsics import Unknown
+from holdfast.model import Encryption, Usage
+from holdfast.observed import Observed, ObservedKey, Source
+from holdfast.report.text import apart
+from holdfast.rules.base import Finding, Outcome
+from holdfast.template import StackSeen, observe
+from stacks import ESTATE, environments
+
+PROD = "us-east-1"
+ANALYSIS = "call-analytics-prod-call-analysis-us-east-1"
+WEBHOOKS = "rc-subscription-prod-webhook-subscriptions"
+PLACES = {p.id: p for p in ESTATE.placements()}
+# A few stacks are enough for most tests, and quicker than all.
+FEW = (
+    "CallAnalytics-{Env}-Storage",
+    "ConnectionServiceStack-{env}",
+    "LegacyTablesStack-{env}",
+    "MessageSystemStack",
+    "RCSubscription-{env}-Storage",
+)
+
+
+def few(region: str = PROD, *more: str, **changes: Any) -> Account:
+    return account(region, (*FEW, *more), **changes)
+
+
+def look(*accounts: Account, env: Environment = environments.PROD, **options: Any) -> Audit:
+    """An audit of the stacks that are deployed in ``accounts``, or would be."""
+    assert accounts
+    every = options.pop("every", False)
+    return audit(estate(*(s for s in ESTATE.stacks if every or s.id in FEW)), accounts, [env], **{"now": NOW} | options)
+
+
+def failed(found: Audit) -> set[tuple[str, str | None]]:
+    """What is wrong beyond the retired tables, which always are."""
+    return {(f.rule.id, f.table) for f in found.findings if f.outcome is Outcome.FAIL and f.rule.id != "HF605"}
+
+
+def unknowns(found: Audit) -> list[Finding]:
+    return [f for f in found.findings if f.outcome is Outcome.UNKNOWN]
+
+
+def one(found: Audit, rule: str, table: str | None) -> Finding:
+    (only,) = [f for f in found.findings if f.rule.id == rule and f.table == table]
+    return only
+
+
+def redeployed(seen: Account, stack: str, name: str, **properties: Any) -> Account:
+    """``seen`` with a table changed in the deployed template; None takes a property or policy out."""
+    placed = next(p for p in PLACES.values() if p.name == stack)
+    resources = copy.deepcopy(template(placed.id)["Resources"])
+    (resource,) = [r for r in resources.values() if r.get("Properties", {}).get("TableName") == name]
+    for key_, value in properties.items():
+        where = resource if key_.endswith("Policy") else resource["Properties"]
+        where[key_] = value
+        if value is None:
+            del where[key_]
+    assert isinstance(seen.stacks, Mapping)
+    return replace(seen, stacks=dict(seen.stacks) | {stack: deployed(placed, resources)})
+
+
+# Three ways
+
+
+def test_an_estate_that_was_just_deployed_is_clean_and_nothing_is_unknown() -> None:
+    for env, regions in (
+        (environments.PROD, ("us-east-1", "ap-northeast-1")),
+        (environments.TEST, ("us-west-2", "ap-northeast-1")),
+    ):
+        found = look(*map(account, regions), env=env, every=True)
+        assert failed(found) == set()
+        assert unknowns(found) == []
+        for row in found.rows:
+            for guard, (intent, *others) in row.guards.items():
+                assert set(others) <= ({"on", "-"} if intent == "on" else {"-"}), (row.table, guard)
+
+
+def test_every_guard_that_is_off_everywhere_is_found_on_every_table_that_needs_it_and_on_no_other() -> None:
+    off: dict[str, Any] = {
+        "deletion_protection": False,
+        "recovery": False,
+        "ttl": None,
+        "tags": {},
+        "watched": frozenset(),
+    }
+    seen = account(PROD)
+    assert isinstance(seen.tables, Mapping)
+    for name, table in seen.tables.items():
+        changes = off | ({"encryption": Encryption.AWS_OWNED} if table.observed.encryption is not None else {})
+        seen = with_table(seen, name, observed=changes)
+    rules = {
+        "HF001": Guard.DELETION_PROTECTION,
+        "HF004": Guard.PITR,
+        "HF006": Guard.TTL,
+        "HF007": Guard.CUSTOMER_KEY,
+        "HF010": Guard.TAGS,
+        "HF205": Guard.ALARMS,
+    }
+    wanted = {
+        (rule, p.fill(t.name))
+        for p in PLACES.values()
+        if p.region == PROD
+        for t in p.tables
+        for rule, guard in rules.items()
+        if guard in p.required(t)
+    }
+    found = failed(look(seen, every=True))
+    assert {f for f in found if f[0] in rules} == wanted
+    assert {rule for rule, _ in found} == {*rules, "HF015"}  # AcsTables promise another key for the rest
+
+
+@pytest.mark.parametrize(
+    ("in_template", "in_account", "says", "columns"),
+    [
+        (False, False, "intended, never deployed", ("on", "off", "off")),
+        (True, False, NOT_APPLIED, ("on", "on", "off")),
+    ],
+)
+def test_a_gap_says_where_intent_deployed_and_live_part(
+    in_template: bool, in_account: bool, says: str, columns: tuple[str, str, str]
+) -> None:
+    seen = redeployed(few(PROD), "RCSubscription-prod-Storage", WEBHOOKS, DeletionProtectionEnabled=in_template)
+    seen = with_table(seen, WEBHOOKS, observed={"deletion_protection": in_account})
+    found = look(seen)
+    assert failed(found) == {("HF001", WEBHOOKS)}
+    gap = one(found, "HF001", WEBHOOKS).gap
+    assert gap
+    assert (gap.intent, gap.deployed, gap.live) == columns
+    assert gap.says == says
+    (row,) = [r for r in found.rows if r.table == WEBHOOKS]
+    assert row.guards[Guard.DELETION_PROTECTION] == columns
+
+
+def test_a_table_that_is_protected_live_only_needs_a_deploy() -> None:
+    seen = redeployed(few(PROD), "RCSubscription-prod-Storage", WEBHOOKS, DeletionProtectionEnabled=None)
+    found = look(seen)
+    assert failed(found) == {("HF615", WEBHOOKS)}
+    behind = one(found, "HF615", WEBHOOKS)
+    assert "deletion protection is off" in behind.detail
+    assert behind.fix.startswith("`cdk deploy -c env=prod RCSubscription-prod-Storage`")
+
+
+@pytest.mark.parametrize(("policy", "rule"), [("DeletionPolicy", "HF002"), ("UpdateReplacePolicy", "HF002")])
+def test_what_only_templates_say_is_judged_on_the_deployed_one(policy: str, rule: str) -> None:
+    found = look(redeployed(few(PROD), "RCSubscription-prod-Storage", WEBHOOKS, **{policy: "Delete"}))
+    assert failed(found) == {(rule, WEBHOOKS)}
+    assert one(found, rule, WEBHOOKS).source.value == "deployed"
+
+
+def test_a_live_table_in_no_stack_fails_to_be_kept_once_and_names_the_deleted_stack() -> None:
+    seen = few(PROD)
+    assert isinstance(seen.stacks, Mapping)
+    stacks = {n: s for n, s in seen.stacks.items() if n != "ConnectionServiceStack-prod"}
+    seen = replace(seen, stacks=stacks, deleted={"RingCentralOAuthStack-prod": datetime(2025, 12, 29, tzinfo=UTC)})
+    orphans = [p.fill(t.name) for p in [PLACES["ConnectionServiceStack-prod"]] for t in p.tables]
+    for name in orphans:
+        seen = with_table(seen, name, stack="RingCentralOAuthStack-prod")
+    found = look(seen)
+    assert failed(found) == {("HF002", name) for name in orphans}
+    kept = one(found, "HF002", orphans[0])
+    assert "in no stack" in kept.detail
+    assert "RingCentralOAuthStack-prod was deleted on 2025-12-29" in kept.detail
+    assert kept.fix == (
+        f"A deploy would try to create {orphans[0]}, which exists in no stack, and fail; "
+        "bringing it under code needs an import together with its key"
+    )
+
+
+def test_a_table_that_need_not_be_kept_and_is_in_no_stack_is_found_as_well() -> None:
+    seen = few("us-west-2")
+    assert isinstance(seen.stacks, Mapping)
+    seen = replace(seen, stacks={n: s for n, s in seen.stacks.items() if n != "RCSubscription-test-Storage"})
+    found = failed(look(seen, env=environments.TEST))
+    assert found == {
+        ("HF604", "rc-subscription-test-webhook-subscriptions"),
+        ("HF604", "rc-subscription-test-idempotency"),
+    }
+
+
+# Ages
+
+
+def git(folder: Path, *arguments: str, when: datetime = NOW) -> None:
+    author = {
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@b.c",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a@b.c",
+    }
+    dates = {"GIT_AUTHOR_DATE": when.isoformat(), "GIT_COMMITTER_DATE": when.isoformat()}
+    nowhere = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    subprocess.run(
+        ["git", *arguments], cwd=folder, check=True, capture_output=True, env=os.environ | author | dates | nowhere
+    )
+
+
+ANALYTICS = "CallAnalytics-Prod-Storage"
+
+
+def analytics(**properties: Any) -> dict[str, Any]:
+    """The contract of call-analytics, with properties of its largest table changed; None takes one out."""
+    found: dict[str, Any] = json.loads((ROOT / "snapshots" / f"{ANALYTICS}.json").read_text())
+    tables = [r["Properties"] for r in found["template"]["Resources"].values()]
+    (own,) = [p for p in tables if p.get("TableName") == ANALYSIS]
+    own.update(properties)
+    for name in [n for n, value in properties.items() if value is None]:
+        del own[name]
+    return found
+
+
+def remembered(*versions: tuple[datetime, dict[str, Any]], **changes: Any) -> History:
+    """A history of that contract, newest first."""
+    commits = [Commit("abcdef"[n] * 40, when) for n, (when, _) in enumerate(versions)]
+    made = History(
+        head=commits[0],
+        branch="main",
+        merged=True,
+        line=tuple((c, {ANALYTICS: c.sha}) for c in commits),
+        contents={c.sha: files.text(v).encode() for c, (_, v) in zip(commits, versions, strict=True)},
+        working={},
+    )
+    return replace(made, **changes)
+
+
+def unprotected(**options: Any) -> Audit:
+    """The gap of the call-analytics tables, as the source found it on 2026-04-23."""
+    seen = redeployed(few(PROD), ANALYTICS, ANALYSIS, DeletionProtectionEnabled=None)
+    seen = with_table(seen, ANALYSIS, observed={"deletion_protection": False})
+    if status := options.pop("status", None):
+        assert isinstance(seen.stacks, Mapping)
+        stacks = dict(seen.stacks) | {ANALYTICS: replace(seen.stacks[ANALYTICS], status=status)}
+        seen = replace(seen, stacks=stacks)
+    return look(seen, **options)
+
+
+BEFORE, SET = datetime(2026, 2, 4, 9, tzinfo=UTC), datetime(2026, 3, 2, 9, tzinfo=UTC)
+STORY = remembered((SET, analytics()), (BEFORE, analytics(DeletionProtectionEnabled=None)))
+
+
+def test_the_documented_gap_is_52_days_from_the_commit_and_78_from_the_last_update() -> None:
+    found = unprotected(history=STORY, declared=declarations(ROOT / "stacks"))
+    only = one(found, "HF001", ANALYSIS)
+    assert only.gap
+    assert (only.gap.days_intended, only.gap.days_since_update) == (52, 78)
+    assert only.gap.says == "intended, never deployed"
+    assert only.declared == f"stacks/call_analytics.py:{_line()}"
+    (stack,) = [s for s in found.stacks if s.stack == ANALYTICS]
+    assert stack.running.told(NOW) == (
+        "runs the contract of bbbbbbb (2026-02-04), 1 contract change behind; merged and not deployed for 52 days: "
+        f"deletion protection on {ANALYSIS} (aaaaaaa)"
+    )
+
+
+def _line() -> int:
+    lines = (ROOT / "stacks" / "call_analytics.py").read_text().splitlines()
+    return next(n for n, line in enumerate(lines, start=1) if line.strip() == "Table(")
+
+
+@pytest.mark.parametrize(
+    ("history", "why"),
+    [
+        (UNREAD, UNREAD.reason),
+        (remembered((SET, analytics(DeletionProtectionEnabled=None))), NOT_ASKED),
+        (replace(STORY, working={ANALYTICS: analytics(DeletionProtectionEnabled=False)}), UNCOMMITTED),
+        (replace(STORY, line=()), "no contract of CallAnalytics-Prod-Storage that can be read is committed"),
+    ],
+)
+def test_without_a_commit_the_age_is_unknown_with_the_reason_and_the_gap_is_not(
+    history: History | Unknown, why: str
+) -> None:
+    gap = one(unprotected(history=history), "HF001", ANALYSIS).gap
+    assert gap
+    assert (gap.days_intended, gap.days_since_update) == (None, 78)
+    assert gap.age.startswith(f"unknown since which commit ({why}), 78 days")
+
+
+def test_a_history_that_is_cut_off_gives_the_least_age() -> None:
+    cut = remembered((SET, analytics()), cut=SHALLOW)
+    gap = one(unprotected(history=cut), "HF001", ANALYSIS).gap
+    assert gap
+    assert gap.age.startswith(f"at least 52 days since commit aaaaaaa of 2026-03-02 ({SHALLOW}), ")
+
+
+def test_what_was_changed_in_the_account_is_of_unknown_age() -> None:
+    seen = with_table(few(PROD), ANALYSIS, observed={"deletion_protection": False})
+    gap = one(look(seen, history=STORY), "HF001", ANALYSIS).gap
+    assert gap
+    assert (gap.says, gap.since) == (NOT_APPLIED, Since(why=BY_HAND))
+
+
+def test_an_update_that_was_rolled_back_does_not_make_the_gap_younger() -> None:
+    found = unprotected(history=STORY, status="UPDATE_ROLLBACK_COMPLETE")
+    gap = one(found, "HF001", ANALYSIS).gap
+    assert gap
+    assert gap.age.endswith("at least 78 days since the stack's last update (that of 2026-02-04 was rolled back)")
+    made = StackLive(seen=Unknown(""), status="ROLLBACK_COMPLETE", created=CREATED, updated=None)
+    assert (made.last, made.rolled_back) == (CREATED, False)
+
+
+def test_what_is_declared_as_not_deployed_is_no_gap() -> None:
+    seen = few(PROD)
+    assert isinstance(seen.stacks, Mapping)
+    waiting = next(p for p in PLACES.values() if p.env in p.stack.undeployed and p.tables)
+    names = [waiting.fill(t.name) for t in waiting.tables]
+    there = without(replace(seen, stacks={n: s for n, s in seen.stacks.items() if n != waiting.name}), *names)
+    rows = {r.table: r for r in look(there).rows}
+    assert not [name for name in names if apart(rows[name])]
+    live_only = replace(seen, stacks=there.stacks)  # live all the same, and in no stack
+    assert all(apart(r) for r in look(live_only).rows if r.table in names)
+
+
+def test_clocks_that_differ_make_no_gap_of_less_than_no_days() -> None:
+    late = Commit("a" * 40, NOW + timedelta(hours=1))
+    since = Since(commit=late)
+    gap = Gap(intent="on", deployed="off", live="off", says="", now=NOW, since=since, updated=late.when)
+    assert (gap.days_intended, gap.days_since_update) == (0, 0)
+
+
+HOURS = (timedelta(0), timedelta(hours=9), timedelta(days=1, microseconds=-1))
+
+
+@pytest.mark.parametrize("hour", HOURS)
+@pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=9)), timezone(timedelta(hours=-8))])
+def test_an_age_is_counted_in_days_of_the_calendar_in_utc(now: datetime, hour: timedelta, zone: timezone) -> None:
+    midnight = now.replace(hour=0, minute=0)
+    committed, updated = ((midnight - timedelta(days=d) + hour).astimezone(zone) for d in (52, 78))
+    seen = redeployed(few(PROD), "CallAnalytics-Prod-Storage", ANALYSIS, DeletionProtectionEnabled=None)
+    seen = with_table(seen, ANALYSIS, observed={"deletion_protection": False})
+    assert isinstance(seen.stacks, Mapping)
+    stack = replace(seen.stacks["CallAnalytics-Prod-Storage"], updated=updated)
+    seen = replace(seen, stacks=dict(seen.stacks) | {"CallAnalytics-Prod-Storage": stack})
+    first = analytics(DeletionProtectionEnabled=None)
+    story = remembered((committed, analytics()), (updated, first))
+    found = look(seen, now=now.astimezone(zone), history=story)
+    gap = one(found, "HF001", ANALYSIS).gap
+    assert gap
+    assert (gap.days_intended, gap.days_since_update) == (52, 78)
+    dates = [f"{midnight - timedelta(days=d):%Y-%m-%d}" for d in (52, 78)]
+    assert gap.age == (
+        f"52 days since commit aaaaaaa of {dates[0]}, 78 days since the stack's last update on {dates[1]}"
+    )
+
+
+def test_every_declared_table_and_store_is_found_in_its_module() -> None:
+    assert set(declarations(ROOT / "stacks")) == {t.name for s in ESTATE.stacks for t in (*s.tables, *s.stores)}
+
+
+# The estate
+
+
+def test_a_declared_table_that_is_gone_is_one_finding_and_says_why() -> None:
+    found = look(without(few(PROD), WEBHOOKS))
+    assert failed(found) == {("HF601", WEBHOOKS)}
+    assert (
+        "deployed in RCSubscription-prod-Storage, but not live: somebody deleted it"
+        in one(found, "HF601", WEBHOOKS).detail
+    )
+    seen = few(PROD)
+    assert isinstance(seen.stacks, Mapping)
+    never = replace(
+        without(seen, ANALYSIS), stacks={n: s for n, s in seen.stacks.items() if n != "CallAnalytics-Prod-Storage"}
+    )
+    assert "never deployed" in one(look(never), "HF601", ANALYSIS).detail
+    dying = with_table(seen, WEBHOOKS, status="DELETING")
+    assert failed(look(dying)) == {("HF601", WEBHOOKS)}
+
+
+def test_a_stack_that_is_declared_as_undeployed_may_be_missing() -> None:
+    names = [PLACES["MessageSystemStack-prod"].fill(t.name) for t in PLACES["MessageSystemStack-prod"].tables]
+    seen = without(few(PROD), *names)
+    assert isinstance(seen.stacks, Mapping)
+    seen = replace(seen, stacks={n: s for n, s in seen.stacks.items() if n != "MessageSystemStack"})
+    found = look(seen)
+    assert failed(found) == set()
+    assert one(found, "HF601", names[0]).outcome is Outcome.EXEMPT
+
+
+def test_a_stack_without_tables_that_was_never_deployed_is_found() -> None:
+    empty = declared_stack(id="Empty-{env}")
+    later = declared_stack(id="Later-{env}", undeployed=(environments.PROD,))
+    found = audit(estate(empty, later), [account(PROD, (), stacks={})], [environments.PROD], now=NOW)
+    assert [(f.rule.id, f.stack) for f in found.findings if f.outcome is Outcome.FAIL] == [("HF616", "Empty-prod")]
+    unread = audit(estate(empty), [account(PROD, (), stacks=Unknown("denied"))], [environments.PROD], now=NOW)
+    assert [f.rule.id for f in unknowns(unread)] == ["HF616"]
+
+
+def test_what_the_template_of_a_stack_lacks_is_dated_by_its_last_update() -> None:
+    seen = few(PROD)
+    assert isinstance(seen.stacks, Mapping)
+    stack = seen.stacks["RCSubscription-prod-Storage"]
+    assert isinstance(stack.seen, StackSeen)
+    open_ = replace(stack, seen=replace(stack.seen, protected=False))
+    found = look(replace(seen, stacks=dict(seen.stacks) | {"RCSubscription-prod-Storage": open_}))
+    (termination,) = [f for f in found.findings if f.rule.id == "HF013" and f.outcome is Outcome.FAIL]
+    assert termination.gap
+    assert termination.gap.days_since_update == 78
+
+
+def stranger(name: str, **changes: Any) -> TableSeen:
+    seen = few(PROD)
+    assert isinstance(seen.tables, Mapping)
+    return live(replace(seen.tables[WEBHOOKS].observed, name=name), PROD, **changes)
+
+
+def test_an_undeclared_table_is_an_orphan_with_the_name_of_its_deleted_stack() -> None:
+    seen = few(PROD)
+    assert isinstance(seen.tables, Mapping)
+    orphan = stranger("old-orders", stack="OldStack", items=7, size=1400)
+    seen = replace(
+        seen,
+        tables=dict(seen.tables) | {"old-orders": orphan},
+        deleted={"OldStack": datetime(2026, 1, 5, tzinfo=UTC)},
+    )
+    found = look(seen)
+    assert failed(found) == {("HF602", "old-orders")}
+    detail = one(found, "HF602", "old-orders").detail
+    assert "7 items, 1.4 KB" in detail
+    assert "OldStack was deleted on 2026-01-05" in detail
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_a_table_in_a_stack_and_not_in_the_code_is_told_apart_from_an_orphan(alive: bool) -> None:
+    seen = few(PROD)
+    assert isinstance(seen.stacks, Mapping)
+    assert isinstance(seen.tables, Mapping)
+    resource = {"Type": "AWS::DynamoDB::Table", "Properties": {"TableName": "old-orders"}}
+    other = StackSeen(id="Other", name="Other", where="Other", template={"Resources": {"T": resource}}, region=PROD)
+    stack = StackLive(seen=other, status="CREATE_COMPLETE", created=CREATED, updated=None)
+    tables = dict(seen.tables) | ({"old-orders": stranger("old-orders", stack="Other")} if alive else {})
+    found = look(replace(seen, stacks=dict(seen.stacks) | {"Other": stack}, tables=tables))
+    assert failed(found) == {("HF603", "old-orders")}
+    assert ("not live either" in one(found, "HF603", "old-orders").detail) is not alive
+
+
+def test_retired_tables_are_listed_with_what_they_hold_and_their_phase() -> None:
+    seen = with_table(account(PROD), "CallAnalysisMetadata", items=401, size=117_000)
+    found = look(seen, every=True)
+    retired = {f.table for f in found.findings if f.rule.id == "HF605" and f.outcome is Outcome.FAIL}
+    states = {p.fill(t.name): t.state.usage for p in PLACES.values() if p.region == PROD for t in p.tables}
+    assert retired == {n for n, usage in states.items() if usage in (Usage.LEGACY, Usage.DEAD, Usage.DUPLICATE)}
+    assert one(found, "HF605", "CallAnalysisMetadata").detail == "dead, holds 401 items, 117 KB, archive phase 1"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "outcome"), [(29, 1, Outcome.FAIL), (29, 29, Outcome.PASS), (0, 0, Outcome.PASS)]
+)
+def test_a_duplicate_with_more_data_than_its_successor_is_found(old: int, new: int, outcome: Outcome) -> None:
+    seen = with_table(account("us-west-2"), "orangetheory-BlackoutPeriods-test", items=old)
+    seen = with_table(seen, "studio-BlackoutPeriods-test", items=new)
+    found = one(look(seen, env=environments.TEST, every=True), "HF606", "orangetheory-BlackoutPeriods-test")
+    assert found.outcome is outcome
+    if outcome is Outcome.FAIL:
+        assert found.detail == "it holds 29 items, its successor studio-BlackoutPeriods-test holds 1"
+
+
+def test_a_duplicate_whose_items_cannot_be_counted_is_unknown() -> None:
+    seen = with_table(account("us-west-2"), "studio-BlackoutPeriods-test", items=Unknown("denied"))
+    found = one(look(seen, env=environments.TEST, every=True), "HF606", "orangetheory-BlackoutPeriods-test")
+    assert found.outcome is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("use", "items", "created", "outcome", "word"),
+    [
+        (IndexUse(items=0, size=0, reads=0.0), 10, CREATED, Outcome.FAIL, "empty"),
+        (IndexUse(items=0, size=0, reads=0.0), 0, CREATED, Outcome.EXEMPT, "the table is empty"),
+        (
+            IndexUse(items=9, size=2_000_000, reads=0.0),
+            10,
+            CREATED,
+            Outcome.FAIL,
+            "saves 2 MB and up to one write in 2",
+        ),
+        (IndexUse(items=9, size=90, reads=0.0), 10, NOW - timedelta(days=9), Outcome.EXEMPT, "too young"),
+        (IndexUse(items=9, size=90, reads=4.5), 10, CREATED, Outcome.PASS, "4 read units in 30 days"),
+        (IndexUse(items=9, size=90, reads=Unknown("denied")), 10, CREATED, Outcome.UNKNOWN, "denied"),
+        (IndexUse(items=Unknown("denied"), size=90, reads=1.0), 10, CREATED, Outcome.UNKNOWN, "cannot be counted"),
+    ],
+)
+def test_what_an_index_is_worth(use: IndexUse, items: int, created: datetime, outcome: Outcome, word: str) -> None:
+    seen = with_table(few(PROD), WEBHOOKS, items=items, created=created, indexes={"subscriptionId-index": use})
+    found = one(look(seen), "HF608", WEBHOOKS)
+    assert found.outcome is outcome
+    assert word in found.detail
+    assert found.where.endswith("/index/subscriptionId-index")
+
+
+@pytest.mark.parametrize("hour", HOURS)
+@pytest.mark.parametrize(("days", "outcome"), [(29, Outcome.EXEMPT), (30, Outcome.FAIL)])
+def test_an_index_is_judged_from_the_thirtieth_day_on(
+    days: int, outcome: Outcome, now: datetime, hour: timedelta
+) -> None:
+    created = now.replace(hour=0, minute=0) - timedelta(days=days) + hour
+    use = IndexUse(items=9, size=90, reads=0.0)
+    seen = with_table(few(PROD), WEBHOOKS, items=10, created=created, indexes={"subscriptionId-index": use})
+    assert one(look(seen, now=now), "HF608", WEBHOOKS).outcome is outcome
+
+
+def test_twins_may_differ_in_protection_and_in_nothing_else() -> None:
+    accounts = [account(r) for r in ("us-east-1", "us-west-2", "ap-northeast-1")]
+    both = audit(ESTATE, accounts, ESTATE.environments, now=NOW)
+    assert failed(both) == set()
+    twins = [f for f in both.findings if f.rule.id == "HF607"]
+    assert len(twins) == sum(1 for s in ESTATE.stacks if s.environments is None for t in s.tables if t.only is None)
+    assert isinstance(accounts[1].tables, Mapping)
+    test = accounts[1].tables["studio-Cache-test"].observed
+    accounts[1] = with_table(accounts[1], "studio-Cache-test", observed={"indexes": {"x": gsi("x", name="x-index")}})
+    found = audit(ESTATE, accounts, ESTATE.environments, now=NOW)
+    assert one(found, "HF607", "studio-Cache-prod").detail == "only test has x"
+    accounts[1] = with_table(accounts[1], "studio-Cache-test", observed={"indexes": Unknown("denied"), "key": test.key})
+    assert (
+        one(audit(ESTATE, accounts, ESTATE.environments, now=NOW), "HF607", "studio-Cache-prod").outcome
+        is Outcome.UNKNOWN
+    )
+
+
+# What names tables
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "rule"),
+    [
+        (WEBHOOKS, "variable", None),
+        ("no-such-table", "variable", "HF609"),
+        ("ConnectionService-Organizations-test", "variable", "HF609"),
+        ("rc-subscription-test-webhook-subscriptions", "variable", "HF610"),
+        ("call-analysis", "event source", "HF611"),
+        ("ConnectionService-CallAnalysisConfigurations-prod", "policy", "HF611"),
+    ],
+)
+def test_what_runs_names_tables_that_exist_here_and_are_in_use(name: str, kind: str, rule: str | None) -> None:
+    told = Mention(where="function f, variable V", kind=kind, table=name)
+    found = look(few(PROD, mentions=(told,)), few("us-west-2"))
+    assert failed(found) == ({(rule, name)} if rule else set())
+    if rule:
+        assert "function f, variable V names" in one(found, rule, name).detail
+
+
+def test_where_two_environments_share_a_region_nothing_runs_astray() -> None:
+    names = ("miyabi-lambda-data-test", "miyabi-lambda-data-production")
+    told = tuple(Mention(where="function f", kind="event source", table=name) for name in names)
+    seen = account("ap-northeast-1", mentions=told)
+    for env in ESTATE.environments:
+        assert failed(look(seen, env=env, every=True)) == set()
+
+
+def test_a_name_cannot_be_called_a_phantom_where_tables_could_not_be_listed() -> None:
+    told = Mention(where="function f", kind="variable", table="no-such-table")
+    seen = few(PROD, tables=Unknown("denied"), mentions=(told,))
+    assert one(look(seen), "HF609", "no-such-table").outcome is Outcome.UNKNOWN
+
+
+def test_code_is_searched_for_names_and_arns(tmp_path: Path) -> None:
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "x.ts").write_text('"call-events"')
+    (tmp_path / "resources.ts").write_text(
+        "// the call-analysis table\n"
+        'const a = "arn:aws:dynamodb:us-east-1:123456789012:table/call-analysis";\n'
+        f"const b = '{WEBHOOKS}';\n"
+        'const c = "arn:aws:dynamodb:us-east-1:123456789012:table/gone";\n'
+    )
+    (tmp_path / "binary").write_bytes(b'"call-analysis"\0')
+    names = {"call-analysis", "call-events", WEBHOOKS}
+    found = look(few(PROD), mentions=tuple(mentions([tmp_path], names)))
+    assert failed(found) == {("HF611", "call-analysis"), ("HF612", WEBHOOKS), ("HF609", "gone")}
+    assert one(found, "HF612", WEBHOOKS).where == f"{tmp_path}/resources.ts:3"
+    with pytest.raises(InputError, match="does not exist"):
+        list(mentions([tmp_path / "nowhere"], names))
+
+
+# Assumed facts
+
+
+def shop(**changes: Any) -> tuple[Placed, Account]:
+    """One stack whose key and index are assumed, with a live table to compare."""
+    guess = {
+        "key": key("id"),
+        "indexes": (gsi("a", assumed="counted only"),),
+        "assumed": (Assumed(Fact.KEY, "a guess"),),
+    }
+    stacks = estate(declared_stack(declared_table(**guess | changes), environments=(environments.TEST,)))
+    (placed,) = stacks.placements()
+    resource = {
+        "Type": "AWS::DynamoDB::Table",
+        "Properties": {
+            "TableName": "orders-test",
+            "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [{"AttributeName": n, "AttributeType": k} for n, k in (("id", "S"), ("a", "S"))],
+            "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+            "GlobalSecondaryIndexes": [
+                {
+                    "IndexName": "a-index",
+                    "KeySchema": [{"AttributeName": "a", "KeyType": "HASH"}],
+                    "Projection": {"ProjectionType": "ALL"},
+                }
+            ],
+            "Tags": [{"Key": k, "Value": v} for k, v in (placed.tags | placed.table_tags(placed.tables[0])).items()],
+        },
+    }
+    seen = StackSeen(
+        id=placed.name, name=placed.name, where="t", template={"Resources": {"T": resource}}, region=placed.region
+    )
+    (observed,) = observe(seen)
+    stack = StackLive(seen=seen, status="CREATE_COMPLETE", created=CREATED, updated=UPDATED)
+    table = live(observed, placed.region)
+    return placed, account(placed.region, tables={"orders-test": table}, stacks={placed.name: stack})
+
+
+def shopped(placed: Placed, seen: Account, now: datetime = NOW) -> Audit:
+    return audit(estate(placed.stack), [seen], [placed.env], now=now)
+
+
+def test_a_live_table_confirms_what_was_assumed() -> None:
+    found = shopped(*shop())
+    said = [f.detail for f in found.findings if f.rule.id == "HF613"]
+    assert said == [
+        "key: confirmed by the live table; delete assumed=",
+        "index of a-index: confirmed by the live table; delete assumed=",
+    ]
+    assert failed(found) == set()
+
+
+@pytest.mark.parametrize(
+    ("seen", "line"),
+    [
+        (
+            {"key": key("orderId", number("at"))},
+            'key: refuted by the live table, which has key=key("orderId", number("at")),',
+        ),
+        (
+            {"indexes": {"b": gsi("b", "c", name="by-b")}},
+            'index of a-index: refuted by the live table, which has gsi("b", "c", name="by-b")',
+        ),
+    ],
+)
+def test_a_refuted_assumption_is_one_finding_with_the_line_to_paste(seen: Mapping[str, Any], line: str) -> None:
+    placed, there = shop()
+    changed = dict(seen)
+    if "indexes" in changed:
+        changed["indexes"] = {"by-b": changed["indexes"]["b"]}
+    wrong = with_table(there, "orders-test", observed=changed, indexes={})
+    found = shopped(placed, wrong)
+    on_live = {f for f in failed(found) if f[0] != "HF615"}  # the template still says what was assumed
+    assert on_live == {("HF613", "orders-test")}
+    assert line in [f.detail for f in found.findings if f.rule.id == "HF613"]
+
+
+def test_wrong_types_of_keys_are_refuted_attribute_by_attribute() -> None:
+    placed, there = shop(assumed=(Assumed(Fact.KEY_TYPES, "a guess"),))
+    found = shopped(placed, with_table(there, "orders-test", observed={"key": key(number("id"))}))
+    refuted = [f.detail for f in found.findings if f.rule.id == "HF613" and f.outcome is Outcome.FAIL]
+    assert refuted == ['key types: refuted by the live table, which has number("id")']
+
+
+# What cannot be read
+
+
+def test_tables_that_cannot_be_listed_are_unknown_one_by_one_and_nothing_else_is_said_of_them() -> None:
+    hole = Unreadable(what="the list of tables", reason="not allowed", action="dynamodb:ListTables")
+    found = look(few(PROD, tables=Unknown("not allowed"), unreadable=(hole,)))
+    assert failed(found) == set()
+    assert {f.rule.id for f in unknowns(found)} == {"HF601", "HF614"}
+    assert "needs dynamodb:ListTables" in next(f.detail for f in unknowns(found) if f.rule.id == "HF614")
+    assert {c for r in found.rows for i, _, c in r.guards.values() if i == "on"} <= {"unknown", "-"}
+    assert len(unknowns(found)) == len(found.rows) + 1
+    assert not [f for f in found.findings if f.source is Source.LIVE and f.outcome is Outcome.PASS]
+
+
+def test_templates_are_judged_even_where_tables_cannot_be_listed() -> None:
+    seen = redeployed(few(PROD), "RCSubscription-prod-Storage", WEBHOOKS, DeletionPolicy="Delete")
+    assert failed(look(replace(seen, tables=Unknown("not allowed")))) == {("HF002", WEBHOOKS)}
+    nothing = look(replace(seen, tables=Unknown("not allowed"), stacks={}))
+    assert failed(nothing) == set()  # whether they are live, and so in no stack, nobody can say
+
+
+@pytest.mark.parametrize("what", ["stacks", "template"])
+def test_templates_that_cannot_be_read_leave_live_guards_judged_and_retain_unknown(what: str) -> None:
+    seen = few(PROD)
+    assert isinstance(seen.stacks, Mapping)
+    closed = replace(seen.stacks["RCSubscription-prod-Storage"], seen=Unknown("not allowed"))
+    stacks = Unknown("not allowed") if what == "stacks" else dict(seen.stacks) | {"RCSubscription-prod-Storage": closed}
+    found = look(with_table(replace(seen, stacks=stacks), WEBHOOKS, observed={"recovery": False}))
+    assert failed(found) == {("HF004", WEBHOOKS)}
+    gap = one(found, "HF004", WEBHOOKS).gap
+    assert gap
+    assert gap.deployed == "unknown"
+    assert {f.rule.id for f in unknowns(found) if f.table == WEBHOOKS} == {"HF002", "HF615"}
+
+
+FIELDS = ("deletion_protection", "recovery", "recovery_days", "ttl", "encryption", "tags", "key", "indexes", "billing",
+          "stream", "watched", "alarms", "extras")  # fmt: skip
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_setting_that_cannot_be_read_is_unknown_never_off_and_never_fine(field: str) -> None:
+    found = look(with_table(few(PROD), WEBHOOKS, observed={field: Unknown("not allowed")}))
+    assert failed(found) == set()
+    assert {f.table for f in unknowns(found)} == {WEBHOOKS}
+    assert all("not allowed" in f.detail for f in unknowns(found) if f.rule.id != "HF607")
+
+
+# Waivers, several accounts
+
+
+def test_a_waiver_excuses_a_live_gap_until_it_ends(now: datetime) -> None:
+    waiver = Waiver(
+        rule="HF010", environment=environments.TEST, reason="tags follow", owner="shop-team", expires=now.date()
+    )
+    placed, there = shop(waivers=(waiver,))
+    bare = with_table(there, "orders-test", observed={"tags": {}})
+    assert failed(shopped(placed, bare, now)) == set()
+    assert failed(shopped(placed, bare, now + timedelta(days=1))) == {
+        ("HF010", "orders-test"),
+        ("HF212", "orders-test"),
+    }
+    assert failed(shopped(placed, there, now + timedelta(days=1))) == {("HF212", "orders-test")}
+
+
+def test_tables_may_be_spread_over_several_accounts() -> None:
+    whole = few(PROD)
+    assert isinstance(whole.tables, Mapping)
+    assert isinstance(whole.stacks, Mapping)
+    ours = without(whole, WEBHOOKS, "rc-subscription-prod-idempotency")
+    ours = replace(ours, stacks={n: s for n, s in whole.stacks.items() if n != "RCSubscription-prod-Storage"})
+    theirs = replace(
+        whole,
+        id="111111111111",
+        tables={n: t for n, t in whole.tables.items() if n.startswith("rc-")},
+        stacks={"RCSubscription-prod-Storage": whole.stacks["RCSubscription-prod-Storage"]},
+    )
+    for accounts in ((ours, theirs), (theirs, ours)):
+        found = look(*accounts)
+        assert failed(found) == set()
+        assert unknowns(found) == []
+
+
+def test_a_region_that_was_not_read_is_not_judged() -> None:
+    assert {r.region for r in look(few(PROD)).rows} == {PROD}
+
+
+def test_personal_tables_are_those_that_the_key_rules_ask_about() -> None:
+    """The columns come from the policy, so a table that is not personal never shows a missing key."""
+    rows = {r.table: r for r in look(account(PROD), every=True).rows}
+    for p in PLACES.values():
+        for t in p.tables if p.region == PROD and p.env is environments.PROD else ():
+            asked = rows[p.fill(t.name)].guards[Guard.CUSTOMER_KEY][0] == "on"
+            assert asked is (t.data is Data.PERSONAL)
+
+
+# What is there but cannot be used
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        ("INACCESSIBLE_ENCRYPTION_CREDENTIALS", Outcome.FAIL),
+        ("ARCHIVING", Outcome.FAIL),
+        ("ARCHIVED", Outcome.FAIL),
+        ("CREATING", Outcome.UNKNOWN),
+        ("UPDATING", Outcome.PASS),
+    ],
+)
+def test_a_table_that_nobody_can_read_is_not_live(status: str, outcome: Outcome) -> None:
+    assert one(look(with_table(few(), WEBHOOKS, status=status)), "HF601", WEBHOOKS).outcome is outcome
+
+
+@pytest.mark.parametrize("state", ["Disabled", "PendingDeletion"])
+def test_a_key_that_decrypts_nothing_protects_nothing(state: str) -> None:
+    seen = few()
+    assert isinstance(seen.tables, Mapping)
+    key_ = seen.tables[ANALYSIS].observed.encryption
+    assert isinstance(key_, ObservedKey)
+    broken = replace(key_, extras=frozenset({f"KeyState {state}"}))
+    found = look(with_table(seen, ANALYSIS, observed={"encryption": broken}))
+    assert failed(found) == {("HF007", ANALYSIS)}
+    assert state in one(found, "HF007", ANALYSIS).detail
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        ("UPDATE_ROLLBACK_FAILED", Outcome.FAIL),
+        ("ROLLBACK_COMPLETE", Outcome.FAIL),
+        ("DELETE_IN_PROGRESS", Outcome.FAIL),
+        ("UPDATE_IN_PROGRESS", Outcome.UNKNOWN),
+        ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", Outcome.PASS),
+        ("UPDATE_ROLLBACK_COMPLETE", Outcome.PASS),
+    ],
+)
+def test_a_stack_whose_last_change_did_not_end_well_vouches_for_nothing(status: str, outcome: Outcome) -> None:
+    seen = few()
+    assert isinstance(seen.stacks, Mapping)
+    name = "RCSubscription-prod-Storage"
+    found = look(replace(seen, stacks=dict(seen.stacks) | {name: replace(seen.stacks[name], status=status)}))
+    (stack,) = [f for f in found.findings if f.rule.id == "HF616" and f.stack == name]
+    assert stack.outcome is outcome
+    kept = one(found, "HF002", WEBHOOKS)
+    assert kept.outcome is (Outcome.PASS if outcome is Outcome.PASS else Outcome.UNKNOWN)
+    assert ("HF001", WEBHOOKS) not in failed(found)
+
+
+def test_a_stack_that_may_not_be_deployed_yet_is_unknown_where_stacks_cannot_be_read() -> None:
+    waiting = next(s for s in ESTATE.stacks if s.undeployed and s.tables)
+    env = waiting.undeployed[0]
+    (place,) = estate(waiting).placements([env])
+    empty = Account(id="000000000000", region=place.region, tables={}, stacks=Unknown("not allowed"))
+    found = audit(estate(waiting), [empty], [env], now=NOW)
+    assert {f.outcome for f in found.findings if f.rule.id == "HF601"} == {Outcome.UNKNOWN}
+    assert failed(found) == set()
+
+
+def test_a_gap_is_dated_by_the_stack_of_its_own_region() -> None:
+    early, late = NOW - timedelta(days=100), NOW - timedelta(days=3)
+    accounts = []
+    for region, updated in (("us-east-1", early), ("us-west-2", late)):
+        seen = account(region, ("MessageSystemStack",))
+        assert isinstance(seen.stacks, Mapping)
+        stack = seen.stacks["MessageSystemStack"]
+        assert isinstance(stack.seen, StackSeen)
+        bare = replace(stack.seen, region="eu-west-1")  # in the wrong place, which the stack itself answers for
+        accounts.append(replace(seen, stacks={"MessageSystemStack": replace(stack, seen=bare, updated=updated)}))
+    stacks = [s for s in ESTATE.stacks if s.id == "MessageSystemStack"]
+    found = audit(estate(*stacks), accounts, ESTATE.environments, now=NOW)
+    dated = {f.environment: f.gap.updated for f in found.findings if f.gap and f.table is None}
+    assert dated == {"prod": early, "test": late}
+
+
+@pytest.mark.parametrize(
+    ("place", "table", "rule", "outcome"),
+    [
+        (("999999999999", PROD), WEBHOOKS, "HF609", Outcome.EXEMPT),  # theirs, whatever it is called
+        (("000000000000", "eu-west-1"), WEBHOOKS, "HF609", Outcome.EXEMPT),
+        (("000000000000", "us-west-2"), "rc-subscription-test-webhook-subscriptions", "HF610", Outcome.FAIL),
+        (("000000000000", PROD), WEBHOOKS, "HF609", Outcome.PASS),
+        (("000000000000", PROD), "gone", "HF609", Outcome.FAIL),
+    ],
+)
+def test_an_arn_is_judged_where_it_points(place: tuple[str, str], table: str, rule: str, outcome: Outcome) -> None:
+    told = Mention(where="function f, variable V", kind="variable", table=table, place=place)
+    found = look(few(mentions=(told,)))
+    (only,) = [f for f in found.findings if "function f" in f.where]
+    assert (only.rule.id, only.outcome) == (rule, outcome)
+
+
+# More places than one
+
+
+def test_a_declared_stack_whose_region_was_not_read_is_unknown() -> None:
+    found = look(account("ap-northeast-1"), every=True)
+    unread = {f.stack for f in unknowns(found) if f.rule.id == "HF614"}
+    assert unread == {p.name for p in ESTATE.placements([environments.PROD]) if p.region == PROD}
+    assert found.read == (("000000000000", "ap-northeast-1"),)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_every_account_that_has_a_table_is_judged(turned: bool) -> None:
+    good = few()
+    off = {"deletion_protection": False}
+    bad = replace(with_table(good, WEBHOOKS, observed=off), id="111111111111")
+    bad = redeployed(bad, "RCSubscription-prod-Storage", WEBHOOKS, DeletionPolicy=None)
+    found = look(*([bad, good] if turned else [good, bad]))
+    assert failed(found) == {("HF001", WEBHOOKS), ("HF002", WEBHOOKS)}
+    outcomes = sorted(f.outcome.value for f in found.findings if f.rule.id == "HF001" and f.table == WEBHOOKS)
+    assert outcomes == ["fail", "pass"]
+    rows = {r.account: r.guards[Guard.DELETION_PROTECTION] for r in found.rows if r.table == WEBHOOKS}
+    assert rows == {"000000000000": ("on", "on", "on"), "111111111111": ("on", "on", "off")}
+
+
+def test_an_account_that_has_nothing_of_a_stack_lacks_nothing() -> None:
+    empty = Account(id="222222222222", region=PROD, tables={}, stacks={})
+    found = look(empty, few())
+    assert failed(found) == set()
+    assert unknowns(found) == []
+    assert {r.account for r in found.rows} == {"000000000000"}
+
+
+def test_a_table_that_strayed_into_another_account_does_not_miss_its_stack_s_others() -> None:
+    good = few()
+    assert isinstance(good.tables, Mapping)
+    stray = Account(id="333333333333", region=PROD, tables={WEBHOOKS: good.tables[WEBHOOKS]}, stacks={})
+    found = look(good, stray)
+    assert failed(found) == {("HF002", WEBHOOKS)}  # it is in no stack there
+
+
+def test_what_no_account_has_is_missed_once() -> None:
+    empty = Account(id="222222222222", region=PROD, tables={}, stacks={})
+    found = look(empty, without(few(), WEBHOOKS))
+    assert failed(found) == {("HF601", WEBHOOKS)}
+    found = look(empty, replace(empty, id="333333333333"))
+    missed = [f.table for f in found.findings if f.rule.id == "HF601" and f.outcome is Outcome.FAIL]
+    assert len(missed) == len(set(missed)) > 3
+
+
+def with_key(seen: Account, **changes: Any) -> Account:
+    assert isinstance(seen.tables, Mapping)
+    key_ = seen.tables[ANALYSIS].observed.encryption
+    assert isinstance(key_, ObservedKey)
+    return with_table(seen, ANALYSIS, observed={"encryption": replace(key_, **changes)})
+
+
+def test_a_live_key_is_that_of_the_stack_and_of_its_own_account() -> None:
+    assert one(look(few()), "HF014", ANALYSIS).outcome is Outcome.PASS
+    theirs = {"Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::666666666666:root"}, "Action": "kms:*"}
+    for changes, says, rules in (
+        (
+            {"policy": {"Statement": [theirs | {"Resource": "*"}]}},
+            "the key policy is not as declared",
+            {"HF009", "HF014"},
+        ),
+        ({"where": f"arn:aws:kms:{PROD}:666666666666:key/theirs"}, "belongs to account 666666666666", {"HF014"}),
+        ({"extras": frozenset({"Origin"})}, "Origin", {"HF014"}),
+    ):
+        found = look(with_key(few(), **changes))
+        assert failed(found) == {(rule, ANALYSIS) for rule in rules}
+        assert says in one(found, "HF014", ANALYSIS).detail
+    unread = look(with_key(few(), policy=Unknown("not allowed")))
+    assert {f.rule.id for f in unknowns(unread)} == {"HF009", "HF014"}
+
+
+def test_a_name_that_refers_to_itself_is_unknown_and_no_traceback() -> None:
+    resources = {"A": {"Type": "AWS::DynamoDB::Table", "Properties": {"TableName": {"Fn::Sub": "${A}"}}}, "B": None}
+    stack = StackSeen(id="S", where="S", template={"Resources": resources})
+    (seen,) = observe(stack)
+    assert isinstance(seen.name, Unknown)
+
+
+# One rule about a table and about what stands beside it
+
+
+def test_alarms_of_a_consumer_and_of_its_table_are_told_apart() -> None:
+    """Both are HF205: what the template says of the one does not hide, or become, what is said of the other."""
+    placed = PLACES["MiyabiLambda-production"]
+    name = "miyabi-lambda-data-production"
+    clean = account(placed.region, (placed.stack.id,))
+    mute = {n: dict(p) | {"heard": False} for n, p in _observed(clean, name).alarms.items()}  # type: ignore[union-attr]
+    kept = {
+        i: r
+        for i, r in template(placed.id)["Resources"].items()
+        if not str(r.get("Properties", {}).get("AlarmName")).endswith("/behind")
+    }
+    assert len(kept) == len(template(placed.id)["Resources"]) - 1
+
+    def told(there: Account) -> list[tuple[str, str | None, Source]]:
+        found = audit(estate(placed.stack), [there], [placed.env], now=NOW).findings
+        return sorted((f.rule.id, f.table, f.source) for f in found if f.outcome is Outcome.FAIL)
+
+    one_less = replace(clean, stacks={placed.name: deployed(placed, kept)})
+    assert told(clean) == []
+    assert told(one_less) == [("HF205", name, Source.DEPLOYED)]
+    assert told(with_table(clean, name, observed={"alarms": mute})) == [("HF205", name, Source.LIVE)]
+
+
+def _observed(there: Account, name: str) -> Observed:
+    assert isinstance(there.tables, Mapping)
+    return there.tables[name].observed

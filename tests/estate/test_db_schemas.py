@@ -1,0 +1,165 @@
+"""The schemas on real servers: what the sources say, and where ours depart from them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+import psycopg
+import pytest
+from postgres import MAJORS, SCHEMAS, database
+from support import ROOT
+
+from holdfast.postgres import catalog
+from holdfast.postgres.catalog import Catalog, Live
+from holdfast.postgres.connection import connect
+
+DOCUMENT = (ROOT / "tests" / "fixtures" / "lifecycle_document.sql").read_bytes()
+
+
+@cache
+def catalog_of(schema: str, version: int = max(MAJORS)) -> Catalog:
+    with database(schema, version) as dsn, connect(dsn) as connection:
+        return catalog.read(connection).catalog
+
+
+def documented(version: int) -> Catalog:
+    with database(version=version) as dsn, connect(dsn) as connection:
+        connection.execute(DOCUMENT)
+        return catalog.read(connection).catalog
+
+
+def public(seen: Catalog) -> Catalog:
+    found = {
+        section: {name: facts for name, facts in seen[section].items() if name.startswith("public.")}
+        for section in ("relations", "functions", "types")
+    }
+    return {"schemas": {"public": {"kind": "schema"}}, **found}
+
+
+def tables(seen: Catalog) -> dict[str, Any]:
+    return {
+        name.removeprefix("public."): facts
+        for name, facts in seen["relations"].items()
+        if name.startswith("public.") and "table" in facts["kind"] and "partition of" not in facts
+    }
+
+
+@pytest.mark.parametrize("version", sorted(MAJORS))
+@pytest.mark.parametrize("schema", ["lifecycle", "meeting"])
+def test_the_declared_catalog_is_what_the_migrations_make_on_every_version(schema: str, version: int) -> None:
+    assert catalog.dump(catalog_of(schema, version)) == (SCHEMAS / schema / "catalog.json").read_text(), (
+        "run `make catalogs`, and review the difference"
+    )
+
+
+@pytest.mark.parametrize("version", sorted(MAJORS))
+def test_the_lifecycle_schema_departs_from_its_document_exactly_as_listed(version: int) -> None:
+    document, ours = documented(version), catalog_of("lifecycle", version)
+    found = catalog.compare(public(document), Live(catalog=public(ours), partitions=(), unread=()))
+    listed = tomllib.loads((SCHEMAS / "lifecycle" / "deviations.toml").read_text())["deviation"]
+    assert [d["id"] for d in listed] == [f"D{n}" for n in range(1, 9)]
+    assert all(d["what"] and d["why"] and d["objects"] for d in listed)
+    assert Counter(f"{d.object} {d.aspect}".strip() for d in found) == Counter(o for d in listed for o in d["objects"])
+
+
+def test_the_document_has_ten_tables_27_constraints_and_35_indexes() -> None:
+    seen = tables(documented(max(MAJORS)))
+    assert len(seen) == 10
+    assert sum(len(t.get("constraints", ())) for t in seen.values()) == 27
+    assert sum(len(t["indexes"]) for t in seen.values()) == 35
+    assert seen.keys() == tables(catalog_of("lifecycle")).keys()
+
+
+def test_the_documents_own_partition_example_fails_on_its_own_tables() -> None:
+    """Why D6 is there."""
+    with database() as dsn, connect(dsn) as connection:
+        connection.execute(DOCUMENT)
+        with pytest.raises(psycopg.errors.InvalidObjectDefinition, match="is not partitioned"):
+            connection.execute(
+                "CREATE TABLE lifecycle_events_2024_01 PARTITION OF lifecycle_events "
+                "FOR VALUES FROM ('2024-01-01') TO ('2024-02-01')"
+            )
+
+
+# What the meeting system's source names, typed out by hand: columns, unique keys and indexes.
+MEETING: dict[str, tuple[str, str, str]] = {
+    "users": ("username email role status", "username email", "role status"),
+    "meetings": ("creator_id status start_time", "", "creator_id status start_time"),
+    "meeting_participants": ("meeting_id user_id status role", "meeting_id,user_id", "status role"),
+    "meeting_rooms": ("room_id status meeting_id", "room_id", "status meeting_id"),
+    "media_streams": ("room_id user_id stream_type", "", "room_id user_id stream_type"),
+    "meeting_recordings": ("meeting_id status", "", "meeting_id status"),
+    "signaling_sessions": ("session_id meeting_id status", "session_id", "meeting_id status"),
+    "signaling_messages": ("message_id meeting_id from_user_id", "message_id", "meeting_id from_user_id"),
+    "ai_tasks": ("task_id task_type status priority", "task_id", "task_type status priority"),
+    "system_configs": ("config_key", "config_key", ""),
+    "operation_logs": ("user_id", "", "user_id resource_type,resource_id created_at"),
+}
+
+
+def test_the_meeting_schema_has_every_table_unique_key_and_index_of_its_source() -> None:
+    seen = tables(catalog_of("meeting"))
+    assert seen.keys() == MEETING.keys()
+    for table, (_, unique, plain) in MEETING.items():
+        for kind, wanted in (("UNIQUE INDEX", unique), ("INDEX", plain)):
+            for columns in wanted.split():
+                start = f"ON public.{table} USING btree ({columns.replace(',', ', ')})"
+                hits = [i for i in seen[table]["indexes"].values() if i.startswith(f"CREATE {kind} ") and start in i]
+                assert len(hits) == 1, (table, kind, columns)
+                soft = "deleted_at" in seen[table]["columns"] and kind == "UNIQUE INDEX"
+                assert ("WHERE (deleted_at IS NULL)" in hits[0]) == soft, hits
+
+
+def test_every_column_of_the_meeting_schema_is_named_by_its_source_or_marked_as_assumed() -> None:
+    assumed = tomllib.loads((SCHEMAS / "meeting" / "assumed.toml").read_text())
+    assert all(assumed["general"].values())
+    view = catalog_of("meeting")["relations"]["public.active_meetings_stats"]
+    for table, facts in {**tables(catalog_of("meeting")), "active_meetings_stats": view}.items():
+        named = {*MEETING[table][0].split(), "created_at", "updated_at"} if table in MEETING else set()
+        marked = assumed["columns"].pop(table)
+        assert all(marked.values())
+        assert facts["columns"].keys() == named | marked.keys(), table
+        assert not named & marked.keys(), table
+    assert assumed["columns"] == {}
+
+
+def test_every_table_of_the_meeting_schema_keeps_its_times() -> None:
+    for table, facts in tables(catalog_of("meeting")).items():
+        assert list(facts["triggers"]) == [f"touch_{table}"]
+    with database("meeting") as dsn, connect(dsn) as db:
+        db.execute("INSERT INTO system_configs (config_key, config_value, created_at) VALUES ('a', '1', '2020-01-01Z')")
+        db.execute("UPDATE system_configs SET config_value = '2', created_at = now(), updated_at = '2019-01-01Z'")
+        row = db.execute("SELECT created_at::date::text, now() - updated_at FROM system_configs").fetchone()
+        assert row
+        assert row[0] == "2020-01-01"
+        assert row[1] < timedelta(minutes=1)
+
+
+def test_a_deleted_account_frees_its_name_and_a_living_one_does_not() -> None:
+    insert = "INSERT INTO users (username, email, password_hash) VALUES ('ann', %s, 'x')"
+    with database("meeting") as dsn, connect(dsn) as db:
+        db.execute(insert, ("ann@example.com",))
+        with pytest.raises(psycopg.errors.UniqueViolation, match="uq_users_username"):
+            db.execute(insert, ("other@example.com",))
+        db.execute("UPDATE users SET deleted_at = now()")
+        db.execute(insert, ("ann@example.com",))
+
+
+def test_active_meetings_are_counted_once_however_many_streams_they_have() -> None:
+    with database("meeting") as dsn, connect(dsn) as db:
+        db.execute("""
+            INSERT INTO users (id, username, email, password_hash) VALUES (1, 'a', 'a@x', ''), (2, 'b', 'b@x', '');
+            INSERT INTO meetings (id, title, creator_id, status, start_time)
+              VALUES (1, 'on', 1, 'ongoing', now()), (2, 'off', 1, 'ended', now());
+            INSERT INTO meeting_participants (meeting_id, user_id, status) VALUES (1, 1, 'joined'), (1, 2, 'joined');
+            INSERT INTO meeting_rooms (room_id, meeting_id) VALUES ('r', 1);
+            INSERT INTO media_streams (room_id, user_id, stream_type)
+              VALUES ('r', 1, 'audio'), ('r', 1, 'video'), ('r', 2, 'audio')""")
+        rows = db.execute(
+            "SELECT meeting_id, participants, open_rooms, active_streams FROM active_meetings_stats"
+        ).fetchall()
+    assert rows == [(1, 2, 1, 3)]

@@ -1,0 +1,344 @@
+"""The documented state of 2026-04-23, as an emulated account: found exactly, dated, repaired."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from declare import estate
+from emulator import Aws, fresh_account
+from live_account import log_in
+from support import MOMENTS, ROOT, TOKYO
+from test_audit import git
+
+from holdfast import Estate
+from holdfast.account import Account
+from holdfast.audit import Audit, audit
+from holdfast.contract import files, history
+from holdfast.contract.since import BY_HAND
+from holdfast.declarations import declarations
+from holdfast.git import git as ask
+from holdfast.live.options import Options
+from holdfast.live.reader import read_all
+from holdfast.local.client import Client
+from holdfast.rules.base import Outcome
+from stacks import ESTATE, environments, incident
+
+Json = dict[str, Any]
+Failure = tuple[str, str, str]  # rule, environment, table
+
+NEVER_DEPLOYED = (
+    "call-analytics-prod-call-analysis-us-east-1",
+    "call-analytics-prod-call-events-us-east-1",
+    "call-analytics-prod-call-analysis-config-us-east-1",
+)
+SWITCHED_OFF = "rc-subscription-prod-webhook-subscriptions"
+ORPHANS = tuple(
+    f"ConnectionService-{name}-prod"
+    for name in (
+        "CallAnalysisConfigurations",
+        "Organizations",
+        "Connections",
+        "OrgConfigurations",
+        "UserOrganizations",
+        "SubAccountLinks",
+    )
+)
+LEGACY = ("call-analysis", "call-events", "CallAnalysisMetadata", "client-configurations")
+UNTAGGED = (
+    *(
+        f"orangetheory-{name}-prod"
+        for name in (
+            "UserConnections",
+            "PhoneNumbers",
+            "PhoneStoreAssignments",
+            "StoresV2",
+            "UserStore",
+            "SubAccounts",
+            "OAuthStates",
+        )
+    ),
+    "studio-Cache-prod",
+    "studio-BlackoutPeriods-prod",
+    "studio-OperatingHours-prod",
+    "LeadTracking-v2-us-east-1",
+)
+PHANTOMS = tuple(
+    f"ConnectionService-{name}-test" for name in ("CallAnalysisConfigurations", "Organizations", "Connections")
+)
+EMPTY = (
+    "staff_performance...name-callStartTime-index",
+    "call_categorization.follow_up_type-callStartTime-index",
+    "call_outcome.outcome_category-callStartTime-index",
+)
+
+
+def of(rule: str, tables: Iterable[str], env: str = "prod") -> set[Failure]:
+    return {(rule, env, table) for table in tables}
+
+
+# What a call can repair.
+REPAIRABLE = (
+    of("HF001", (*NEVER_DEPLOYED, SWITCHED_OFF, *LEGACY[2:]))
+    | of("HF004", (*NEVER_DEPLOYED, *LEGACY))
+    | of("HF010", (*UNTAGGED, *LEGACY))
+)
+# What needs a deploy, an import, an archive, or somebody who changes code.
+LASTING = (
+    of("HF002", (*ORPHANS, *LEGACY))  # in no stack
+    | of("HF205", (*ORPHANS, *LEGACY))  # alarms come with the stack
+    | of("HF007", LEGACY[:3])  # so does the key
+    | of("HF605", (*ORPHANS[1:], *LEGACY))
+    | of("HF605", ("orangetheory-BlackoutPeriods-test", "orangetheory-OperatingHours-test"), "test")
+    | of("HF606", ("orangetheory-BlackoutPeriods-test",), "test")
+    | of("HF608", NEVER_DEPLOYED[:1])
+    | of("HF609", PHANTOMS)
+    | of("HF609", PHANTOMS, "test")
+    | of("HF611", (ORPHANS[0], "client-configurations"))
+)
+
+
+NOW = MOMENTS["night"]  # in Tokyo it is the next day
+COMMAND = """
+import sys
+from datetime import datetime
+from holdfast.cli import main
+sys.exit(main(sys.argv[2:], now=datetime.fromisoformat(sys.argv[1])))
+"""
+
+
+@pytest.fixture(scope="module")
+def aws(outdir: Path) -> Aws:
+    """The account on the day of the audit; ``set_dates`` moves that day, and every documented date with it."""
+    found = fresh_account()
+    incident.inject(client(found), outdir, now=NOW)
+    return found
+
+
+def client(aws: Aws) -> Client:
+    return Client(emulator=aws.emulator, account=aws.account)
+
+
+@cache
+def contracts(*, before: bool, stack: str = "*", former: Path | None = None) -> dict[str, str]:
+    """Every contract as it is, or as it was; ``former`` is the synthesized output to write it from in the old form."""
+    found = {}
+    for path in sorted((ROOT / "snapshots").glob(f"{stack}.json")):
+        made = json.loads(path.read_text())
+        if former:
+            raw = json.loads((former / f"{path.stem}.template.json").read_text())
+            made = {"acknowledged": made["acknowledged"], "stack": made["stack"], "template": raw}
+        if before:
+            made["template"] = incident.as_it_was(path.stem, made["template"])
+        found[path.name] = json.dumps(made, indent=2) if former else files.text(made)
+    return found
+
+
+def commit(folder: Path, when: datetime, written: Mapping[str, str]) -> None:
+    for name, text in written.items():
+        (folder / "snapshots" / name).write_text(text)
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "change", when=when)
+
+
+def began(folder: Path, now: datetime, **which: Any) -> Path:
+    """A repository whose contracts are those of the last deploy, 78 days before."""
+    shutil.copytree(ROOT / "stacks", folder / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)  # names the estate
+    (folder / "snapshots").mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    commit(folder, (now - timedelta(days=78)).replace(hour=0, minute=0), contracts(before=True, **which))
+    return folder
+
+
+def committed(folder: Path, now: datetime, **which: Any) -> Path:
+    """The same, and the contracts as they are in a commit of 52 days before."""
+    commit(began(folder, now, **which), now - timedelta(days=52), contracts(before=False, **which))
+    return folder
+
+
+def look(aws: Aws, monkeypatch: pytest.MonkeyPatch, now: datetime) -> list[Account]:
+    log_in(monkeypatch, aws)
+    names = {p.fill(t.name) for p in ESTATE.placements() for t in p.tables}
+    return read_all(Options(regions=(incident.PROD,), endpoint_url=aws.endpoint), now=now, names=names)
+
+
+def told(folder: Path, accounts: Sequence[Account], now: datetime, declared_estate: Estate = ESTATE) -> Audit:
+    declared, past = declarations(folder / "stacks"), history.read(folder)
+    return audit(declared_estate, accounts, [environments.PROD], now=now, declared=declared, history=past)
+
+
+def ages(found: Audit) -> set[tuple[int | None, int | None]]:
+    """Days since the commit and since the last update, of what is wrong with the tables that were never deployed."""
+    wrong = [f.gap for f in found.findings if f.outcome is Outcome.FAIL and f.table in NEVER_DEPLOYED]
+    return {(gap.days_intended, gap.days_since_update) for gap in wrong if gap}
+
+
+def runs(found: Audit) -> str:
+    (only,) = [s.running for s in found.stacks if s.stack == incident.NEVER_DEPLOYED]
+    return only.told(found.at)
+
+
+# Before the last test, which repairs the account.
+def test_the_incident_is_as_old_as_documented_whenever_it_is_looked_at(
+    aws: Aws, now: datetime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    incident.set_dates(client(aws), now)
+    found = told(committed(tmp_path, now), look(aws, monkeypatch, now), now)
+    wrong = [f for f in found.findings if f.outcome is Outcome.FAIL]
+    assert {
+        (f.rule.id, f.environment, f.table) for f in wrong if f.rule.id in ("HF001", "HF004", "HF010")
+    } == REPAIRABLE
+    assert ages(found) == {(52, 78)}
+    new, old = (git_says(tmp_path, rev) for rev in ("HEAD", "HEAD~1"))
+    assert runs(found) == (
+        f"runs the contract of {old} ({now.date() - timedelta(days=78)}), 1 contract change behind; merged and not "
+        "deployed for 52 days: deletion protection and point-in-time recovery on 3 tables "
+        f"({new})"
+    )
+    latest = [s.running.commit for s in found.stacks if s.stack == "RCSubscription-prod-Storage"]
+    assert [c.sha[:7] for c in latest if c] == [old]  # its contract did not change since
+    deleted = now.date() - (incident.AUDIT - incident.STACK_DELETED)
+    kept = [f.detail for f in wrong if f.rule.id == "HF002" and f.table in ORPHANS]
+    assert len(kept) == len(ORPHANS)
+    assert all(f"RingCentralOAuthStack-prod was deleted on {deleted}" in detail for detail in kept)
+
+
+def git_says(folder: Path, revision: str) -> str:
+    return ask(folder, "rev-parse", "--short=7", revision).strip()
+
+
+def test_the_incident_is_dated_by_its_effect_whatever_brought_it(
+    aws: Aws, outdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = {"stack": incident.NEVER_DEPLOYED}
+    stacks = [s for s in ESTATE.stacks if s.id == "CallAnalytics-{Env}-Storage"]
+
+    def squashed(folder: Path) -> None:
+        began(folder, NOW, **one)
+        git(folder, "checkout", "-q", "-b", "feature")
+        commit(folder, at(70), contracts(before=False, **one))
+        (folder / "stacks" / "more.py").write_text("")
+        commit(folder, at(60), {})
+        git(folder, "checkout", "-q", "main")
+        git(folder, "merge", "-q", "--squash", "feature")
+        commit(folder, at(52), {})
+
+    def moved(folder: Path) -> None:
+        committed(folder, NOW, **one)
+        git(folder, "mv", "stacks/call_analytics.py", "stacks/calls.py")
+        commit(folder, at(9), {})
+
+    def of_the_former_form(folder: Path) -> None:
+        commit(began(folder, NOW, **one, former=outdir), at(52), contracts(before=False, **one, former=outdir))
+        commit(folder, at(9), contracts(before=False, **one))  # the form changes, and nothing else
+
+    def by_the_policy(folder: Path) -> None:
+        """No declaration changed: a floor, or what the library demands, did."""
+        began(folder, NOW, **one)
+        (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text() + "\n# a newer Holdfast\n")
+        commit(folder, at(52), contracts(before=False, **one))
+
+    def at(days: int) -> datetime:
+        return NOW - timedelta(days=days)
+
+    incident.set_dates(client(aws), NOW)
+    accounts = look(aws, monkeypatch, NOW)
+    for made in (squashed, moved, of_the_former_form, by_the_policy):
+        (folder := tmp_path / made.__name__).mkdir()
+        made(folder)
+        found = told(folder, accounts, NOW, estate(*stacks))
+        assert ages(found) == {(52, 78)}, made
+        assert "1 contract change behind; merged and not deployed for 52 days: deletion protection" in runs(found), made
+
+
+@pytest.fixture
+def checkout(aws: Aws, tmp_path: Path) -> Path:
+    incident.set_dates(client(aws), NOW)
+    return committed(tmp_path, NOW)
+
+
+def holdfast(aws: Aws, checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The real command, in that repository, with the account's credentials and nothing else of AWS, in Tokyo."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "GIT_"))}
+    env |= TOKYO
+    env |= {
+        **aws.credentials,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "PYTHONPATH": str(ROOT / "constructs"),
+    }
+    command = [sys.executable, "-c", COMMAND, NOW.isoformat(), *arguments]
+    command += ["--env", "all", "--endpoint-url", aws.endpoint]
+    return subprocess.run(command, cwd=checkout, env=env, capture_output=True, encoding="utf-8", check=False)
+
+
+def audited(aws: Aws, checkout: Path) -> Json:
+    done = holdfast(aws, checkout, "audit", "--format", "json")
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.startswith(f"against the contract of {git_says(checkout, 'HEAD')} (main)\n")
+    found: Json = json.loads(done.stdout)
+    return found
+
+
+def failures(document: Json) -> set[Failure]:
+    return {(f["rule"], f["environment"], f["table"]) for f in document["findings"] if f["outcome"] == "fail"}
+
+
+def test_the_audit_finds_exactly_what_the_source_documents_and_fix_repairs_what_a_call_can(
+    aws: Aws, checkout: Path
+) -> None:
+    plan = holdfast(aws, checkout, "fix")
+    assert plan.returncode == 1, plan.stderr
+    found = audited(aws, checkout)
+    assert failures(found) == REPAIRABLE | LASTING  # and the plan has changed nothing
+    assert unread(found) == []
+
+    gaps = {f["table"]: f["gap"] for f in found["findings"] if f["rule"] == "HF001" and f["table"] in NEVER_DEPLOYED}
+    assert set(gaps) == set(NEVER_DEPLOYED)
+    (stack,) = [s for s in found["stacks"] if s["stack"] == incident.NEVER_DEPLOYED]
+    assert (stack["behind"], stack["committed"][:10]) == (1, str(NOW.date() - timedelta(days=78)))
+    assert found["contract"]["branch"] == "main"
+    for gap in gaps.values():
+        assert (gap["days_since_commit"], gap["days_since_update"]) == (52, 78)
+        assert gap["commit"] == stack["pending"][0]["commit"] == found["contract"]["commit"]
+        assert (gap["intent"], gap["deployed"], gap["live"]) == ("on", "off", "off")
+        assert gap["says"] == "intended, never deployed"
+    (by_hand,) = [f for f in found["findings"] if f["table"] == SWITCHED_OFF]
+    assert (by_hand["gap"]["deployed"], by_hand["gap"]["live"]) == ("on", "off")
+    assert (by_hand["gap"]["commit"], by_hand["gap"]["why"]) == (None, BY_HAND)
+    kept = {f["table"]: f["detail"] for f in found["findings"] if f["rule"] == "HF002"}
+    assert all("RingCentralOAuthStack-prod was deleted on" in kept[name] for name in ORPHANS)
+    empty = {f["where"].rpartition("/")[2] for f in found["findings"] if f["rule"] == "HF608"}
+    assert empty == set(EMPTY)
+    (more,) = [f["detail"] for f in found["findings"] if f["rule"] == "HF606"]
+    assert more == "it holds 29 items, its successor studio-BlackoutPeriods-test holds 1"
+    phantoms = [f for f in found["findings"] if f["rule"] == "HF609"]
+    assert len(phantoms) == 3 * 2 * 2  # variables, functions, regions
+
+    done = holdfast(aws, checkout, "fix", "--apply", "--account", aws.account)
+    assert done.returncode == 1, done.stderr  # what only a deploy brings is left, and that is no success
+    left = [line for line in done.stderr.splitlines() if line.startswith("not ")]
+    assert len(left) == 3
+    assert all("HF007" in line and "alias/holdfast/LegacyTablesStack-prod is not deployed" in line for line in left)
+    assert plan.stdout == done.stdout
+    (record,) = (checkout / ".holdfast").glob("fix-*.json")
+    changes = json.loads(record.read_text())["changes"]
+    assert {(c["rule"], "prod", c["table"]) for c in changes} == REPAIRABLE
+    assert {c["outcome"] for c in changes} == {"done"}
+
+    after = audited(aws, checkout)
+    assert failures(after) == LASTING | of("HF615", (*NEVER_DEPLOYED, *UNTAGGED))  # what only a deploy brings
+    assert unread(after) == []
+
+
+def unread(document: Json) -> list[Json]:
+    return [f for f in document["findings"] if f["outcome"] == "unknown"]

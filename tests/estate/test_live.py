@@ -1,0 +1,417 @@
+"""The reader, against an emulated account: what is there is read, in full and as it is."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import aws_stub
+import pytest
+from accounts import NOW
+from emulator import Aws, fresh_account
+from live_account import REGION, TAGS, api, bare, clean, furnish
+from support import ROOT
+
+from holdfast.account import ONLY_IN_TEMPLATES, Account, Mention
+from holdfast.errors import InputError
+from holdfast.iam import Call
+from holdfast.intrinsics import Unknown
+from holdfast.live import alarms, calls, mentions, tables
+from holdfast.live.options import Options
+from holdfast.live.reader import read, read_all
+from holdfast.model import Encryption, Projection
+from holdfast.observed import ObservedKey, Source
+from holdfast.rules.base import Outcome
+from holdfast.rules.live import index_value
+from holdfast.template import observe
+
+
+@pytest.fixture(scope="module")
+def aws() -> Aws:
+    return fresh_account()
+
+
+@pytest.fixture(scope="module")
+def key(aws: Aws) -> str:
+    return furnish(aws)
+
+
+@pytest.fixture(scope="module")
+def account(aws: Aws, key: str) -> Account:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        return read(api(monkeypatch, aws.endpoint, aws.account), now=NOW)
+
+
+def test_a_table_is_read_as_it_is(account: Account, aws: Aws) -> None:
+    assert not isinstance(account.tables, Unknown)
+    seen = account.tables["orders"]
+    o = seen.observed
+    assert (o.source, o.stack, o.name) == (Source.LIVE, "Shop", "orders")
+    assert o.where == seen.arn == f"arn:aws:dynamodb:{REGION}:{aws.account}:table/orders"
+    assert (o.billing, o.deletion_protection, o.recovery, o.recovery_days, o.ttl, o.stream, o.tags, o.extras) == (
+        "PAY_PER_REQUEST",
+        True,
+        True,
+        35,
+        "ttl",
+        "NEW_IMAGE",
+        TAGS,
+        frozenset(),
+    )
+    assert o.deletion_policy is o.update_replace_policy is ONLY_IN_TEMPLATES
+    assert (seen.status, seen.items, seen.size, seen.stack) == ("ACTIVE", 0, 0, "Shop")
+    assert isinstance(seen.created, datetime)
+    assert abs(datetime.now(UTC) - seen.created) < timedelta(hours=1)  # noqa: TID251  # the emulator's is the machine's
+    assert not isinstance(seen.indexes, Unknown)
+    assert seen.indexes["placed-index"].reads == 0.0
+
+
+def test_a_table_that_no_stack_made_is_off_where_it_is_off(account: Account) -> None:
+    assert not isinstance(account.tables, Unknown)
+    seen = account.tables["bare"]
+    o = seen.observed
+    assert seen.stack is None
+    assert (o.deletion_protection, o.recovery, o.ttl, o.tags, o.stream) == (False, False, None, {}, None)
+    assert o.encryption is Encryption.AWS_OWNED
+    assert o.indexes == {}
+
+
+def test_the_key_of_a_table_is_read_with_its_rotation_and_policy(account: Account, key: str) -> None:
+    assert not isinstance(account.tables, Unknown)
+    seen = account.tables["orders"].observed.encryption
+    assert isinstance(seen, ObservedKey)
+    assert (seen.where, seen.rotation, seen.extras) == (key, True, frozenset())
+    assert not isinstance(seen.policy, Unknown)
+    assert seen.policy["Statement"][0]["Effect"] == "Allow"
+
+
+def test_the_live_table_is_what_its_deployed_template_says(account: Account) -> None:
+    assert not isinstance(account.stacks, Unknown)
+    assert not isinstance(account.tables, Unknown)
+    stack = account.stacks["Shop"]
+    assert stack.status == "CREATE_COMPLETE"
+    assert not isinstance(stack.seen, Unknown)
+    assert (stack.seen.source, stack.seen.region, stack.seen.protected) == (Source.DEPLOYED, REGION, False)
+    (deployed,) = observe(stack.seen)
+    live = account.tables["orders"].observed
+    for field in ("name", "key", "indexes", "billing", "deletion_protection", "recovery", "recovery_days", "ttl"):
+        assert getattr(live, field) == getattr(deployed, field), field
+    assert (live.tags, live.stream, live.watched) == (deployed.tags, deployed.stream, deployed.watched)
+    assert isinstance(live.indexes, dict)
+    assert live.indexes["placed-index"].projection is Projection.KEYS_ONLY
+
+
+def test_alarms_are_matched_with_their_tables_and_their_topics(account: Account) -> None:
+    assert not isinstance(account.tables, Unknown)
+    o = account.tables["orders"].observed
+    assert o.watched == frozenset({(None, "ReadThrottleEvents")})
+    assert not isinstance(o.alarms, Unknown)
+    assert o.alarms["orders-throttled"]["heard"] is True
+    assert account.tables["bare"].observed.watched == frozenset()
+
+
+def test_whatever_names_a_table_is_found_and_no_other_value_leaves_the_reader(account: Account) -> None:
+    assert not isinstance(account.mentions, Unknown)
+    assert set(account.mentions) == {
+        Mention(where="function orders-api, variable TABLE_NAME", kind="variable", table="orders"),
+        Mention(where="function orders-api, variable STALE_TABLE", kind="variable", table="no-such-table"),
+        Mention(where="role reader, policy orders", kind="policy", table="orders"),
+    }
+    assert "s3cr3t-value" not in repr(account)
+
+
+def test_a_deleted_stack_is_listed_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    aws = fresh_account()
+    aws.deploy("Gone", {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
+    aws.client("cloudformation").delete_stack(StackName="Gone")
+    aws.client("cloudformation").get_waiter("stack_delete_complete").wait(
+        StackName="Gone", WaiterConfig={"Delay": 0.05, "MaxAttempts": 100}
+    )
+    account = read(api(monkeypatch, aws.endpoint, aws.account), now=NOW)
+    assert not isinstance(account.deleted, Unknown)
+    assert list(account.deleted) == ["Gone"]
+    assert account.stacks == {}
+
+
+def test_each_profile_and_region_is_an_account_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    first, second = fresh_account(), fresh_account()
+    first.client("dynamodb", "us-west-2").create_table(**bare("west"))
+    second.client("dynamodb", "us-east-1").create_table(**bare("east"))
+    clean(monkeypatch)
+    profiles = [
+        f"[{name}]\n" + "".join(f"{key.lower()}={value}\n" for key, value in aws.credentials.items())
+        for name, aws in (("one", first), ("two", second))
+    ]
+    (tmp_path / "credentials").write_text("".join(profiles))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    options = Options(profiles=("one", "two"), regions=("us-east-1", "us-west-2"), endpoint_url=first.endpoint)
+    found = {
+        (a.id, a.region): sorted(a.tables) for a in read_all(options, now=NOW) if not isinstance(a.tables, Unknown)
+    }
+    assert found == {
+        (first.account, "us-east-1"): [],
+        (first.account, "us-west-2"): ["west"],
+        (second.account, "us-east-1"): ["east"],
+        (second.account, "us-west-2"): [],
+    }
+    with pytest.raises(InputError, match=r"profile \(three\) could not be found: known are one, two"):
+        read_all(Options(profiles=("three",), regions=("us-east-1",)), now=NOW)
+
+
+def test_a_role_is_assumed_and_its_account_is_the_one_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    home, other = fresh_account(), fresh_account()
+    other.client("dynamodb").create_table(**bare("theirs"))
+    trust = (
+        '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"*"},"Action":"sts:AssumeRole"}]}'
+    )
+    other.client("iam").create_role(RoleName="auditor", AssumeRolePolicyDocument=trust)
+    api(monkeypatch, home.endpoint, home.account)
+    role = f"arn:aws:iam::{other.account}:role/auditor"
+    (found,) = read_all(Options(role_arn=role, regions=(REGION,), endpoint_url=home.endpoint), now=NOW)
+    assert not isinstance(found.tables, Unknown)
+    assert (found.id, list(found.tables)) == (other.account, ["theirs"])
+
+
+TABLES = 301
+
+
+@pytest.fixture(scope="module")
+def many() -> tuple[Account, list[tuple[int, int]]]:
+    seen: list[tuple[int, int]] = []
+    with aws_stub.stub(TABLES) as endpoint, pytest.MonkeyPatch.context() as monkeypatch:
+        door = api(monkeypatch, endpoint, aws_stub.ACCOUNT)
+        return read(door, progress=lambda done, of: seen.append((done, of)), now=NOW), seen
+
+
+def test_every_page_is_read_and_every_value_is_the_table_s_own(many: tuple[Account, Any]) -> None:
+    account, _ = many
+    assert account.unreadable == ()
+    assert not isinstance(account.tables, Unknown)
+    assert list(account.tables) == [aws_stub.name(n) for n in range(TABLES)]
+    for n, seen in enumerate(account.tables.values()):
+        o, key = seen.observed, aws_stub.key_arn(n)
+        assert not isinstance(seen.indexes, Unknown)
+        assert (o.deletion_protection, o.recovery, o.ttl) == (
+            aws_stub.protected(n),
+            aws_stub.recoverable(n),
+            "ttl" if aws_stub.expires(n) else None,
+        )
+        assert o.tags == {t["Key"]: t["Value"] for t in aws_stub.tags(n)}
+        assert (o.encryption.where if isinstance(o.encryption, ObservedKey) else None) == key
+        assert (seen.items, seen.indexes["owner-index"].size, seen.indexes["state-index"].reads) == (n, 10 * n, 3.0)
+
+
+def test_progress_goes_from_the_first_call_to_the_last(many: tuple[Account, list[tuple[int, int]]]) -> None:
+    _, seen = many
+    assert sorted(done for done, _ in seen) == list(range(1, 4 * TABLES + 1))
+    assert {of for _, of in seen} == {4 * TABLES}
+
+
+def test_a_call_that_is_not_declared_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    door = api(monkeypatch, "http://127.0.0.1:9", "0" * 12)
+    stranger = Call(service="dynamodb", operation="DeleteTable", action="dynamodb:DeleteTable", reads="nothing")
+    with pytest.raises(ValueError, match="DeleteTable is not declared"):
+        door.call(stranger, TableName="orders")
+
+
+def test_every_declared_call_is_one_that_reads() -> None:
+    for call in calls.READ:
+        assert call.operation.startswith(("Describe", "Get", "List")), call
+        assert call.action or call is calls.IDENTITY
+
+
+def test_nothing_but_the_session_opens_a_door_to_aws() -> None:
+    """Elsewhere a call could be made that `holdfast iam` does not know of."""
+    for path in (ROOT / "constructs" / "holdfast" / "live").glob("*.py"):
+        made = [
+            node
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Attribute) and node.attr in ("create_client", "client", "resource", "urlopen")
+        ]
+        # The archive and the secrets are the database jobs', whose roles are in the templates.
+        assert not made or path.name in ("session.py", "wire.py", "s3.py", "secrets.py"), path
+
+
+# What an answer means, without an account.
+
+AROUND = tables.Surroundings(keys={}, watched={}, alarms={}, reads={})
+
+
+def answers(**changes: Any) -> tables.Answers:
+    table = aws_stub.describe(1) | changes
+    pitr = {"PointInTimeRecoveryStatus": "DISABLED"}
+    return tables.Answers(
+        table=table,
+        backups={"ContinuousBackupsDescription": {"PointInTimeRecoveryDescription": pitr}},
+        ttl={"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLING", "AttributeName": "ttl"}},
+        policy=None,
+        tags={"aws:cloudformation:stack-name": "Shop", "Project": "x"},
+    )
+
+
+def test_expiry_that_is_being_switched_off_is_off_and_aws_own_tags_are_nobody_s() -> None:
+    o = tables.seen("t", "arn", answers(), AROUND, None).observed
+    assert o.ttl is None
+    assert o.tags == {"Project": "x"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "extra"),
+    [
+        ({"LocalSecondaryIndexes": [{"IndexName": "l"}]}, "LocalSecondaryIndexes"),
+        ({"Replicas": [{"RegionName": "eu-west-1"}]}, "Replicas"),
+        ({"TableClassSummary": {"TableClass": "STANDARD_INFREQUENT_ACCESS"}}, "TableClass"),
+        ({"OnDemandThroughput": {"MaxReadRequestUnits": 5, "MaxWriteRequestUnits": -1}}, "OnDemandThroughput"),
+    ],
+)
+def test_a_setting_that_no_declaration_asks_for_is_seen(changes: dict[str, Any], extra: str) -> None:
+    assert tables.seen("t", "arn", answers(**changes), AROUND, None).observed.extras == frozenset({extra})
+    assert tables.seen("t", "arn", answers(), AROUND, None).observed.extras == frozenset()
+
+
+def test_an_index_with_a_key_of_several_attributes_is_unknown_not_half_read() -> None:
+    index = aws_stub.describe(1)["GlobalSecondaryIndexes"][0]
+    both = [{"AttributeName": a, "KeyType": "HASH"} for a in ("owner", "state")]
+    o = tables.seen("t", "arn", answers(GlobalSecondaryIndexes=[index | {"KeySchema": both}]), AROUND, None).observed
+    assert isinstance(o.indexes, dict)
+    assert isinstance(o.indexes["owner-index"], Unknown)
+
+
+def test_a_table_whose_key_was_not_read_is_not_called_encrypted_or_not() -> None:
+    sse = {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": "arn:aws:kms:::key/1"}
+    assert isinstance(tables.seen("t", "a", answers(SSEDescription=sse), AROUND, None).observed.encryption, Unknown)
+
+
+def test_aws_own_key_is_not_the_customer_s_and_a_key_about_to_be_deleted_is_not_as_declared() -> None:
+    managed = {"KeyMetadata": {"KeyManager": "AWS", "KeyState": "Enabled"}}
+    assert tables.key("arn", managed, {}, {}) is Encryption.AWS_MANAGED
+    dying = {"KeyMetadata": {"KeyManager": "CUSTOMER", "KeyState": "PendingDeletion"}}
+    key = tables.key("arn", dying, {"KeyRotationEnabled": True}, {"Policy": "{}"})
+    assert isinstance(key, ObservedKey)
+    assert key.extras == {"KeyState PendingDeletion"}
+
+
+def test_an_alarm_is_heard_only_by_a_topic_that_is_there() -> None:
+    alarm = {
+        "AlarmName": "a",
+        "ActionsEnabled": True,
+        "AlarmActions": ["arn:aws:sns:us-east-1:1:ops"],
+        "Metrics": [
+            {
+                "Id": "m",
+                "MetricStat": {
+                    "Stat": "Sum",
+                    "Metric": {
+                        "Namespace": "AWS/DynamoDB",
+                        "MetricName": "WriteThrottleEvents",
+                        "Dimensions": [
+                            {"Name": "TableName", "Value": "t"},
+                            {"Name": "GlobalSecondaryIndexName", "Value": "i"},
+                        ],
+                    },
+                },
+            }
+        ],
+    }
+
+    def heard(topics: set[str] | Unknown, **changes: Any) -> object:
+        watched, found = alarms.by_table([alarm | changes], topics)
+        assert watched == {"t": {("i", "WriteThrottleEvents")}}
+        return found["t"]["a"]["heard"]
+
+    assert heard({"arn:aws:sns:us-east-1:1:ops"}) is True
+    assert heard({"arn:aws:sns:us-east-1:1:other"}) is False
+    assert heard({"arn:aws:sns:us-east-1:1:ops"}, ActionsEnabled=False) is False
+    assert isinstance(heard(Unknown("denied")), Unknown)
+
+
+@pytest.mark.parametrize(
+    ("resource", "named"),
+    [
+        ("arn:aws:dynamodb:us-east-1:1:table/orders", ["orders"]),
+        ("arn:aws:dynamodb:us-east-1:1:table/orders/index/*", ["orders"]),
+        ("arn:aws:dynamodb:us-east-1:1:table/gone", ["gone"]),
+        ("arn:aws:dynamodb:*:*:table/ord*", ["orders"]),
+        ("arn:aws:dynamodb:us-east-1:1:table/*", []),
+        ("arn:aws:dynamodb:eu-west-1:1:table/orders", []),
+        ("arn:aws:dynamodb:us-east-1:2:table/orders", []),
+        ("*", []),
+    ],
+)
+def test_a_policy_names_the_tables_of_its_region_and_account(resource: str, named: list[str]) -> None:
+    document = {"Statement": {"Effect": "Allow", "Action": "*", "Resource": resource}}
+    version = {"IsDefaultVersion": True, "Document": document}
+    page = {"Policies": [{"PolicyName": "p", "PolicyVersionList": [version, {"Document": {}}]}]}
+    found = mentions.in_policies([page], {"orders", "users"}, region="us-east-1", account="1")
+    assert [(m.where, m.table) for m in found] == [("policy p", table) for table in named]
+
+
+def test_an_event_source_names_the_table_of_its_stream() -> None:
+    stream = "arn:aws:dynamodb:us-east-1:1:table/orders/stream/2026-01-01T00:00:00.000"
+    mapping = {"EventSourceArn": stream, "FunctionArn": "arn:aws:lambda:us-east-1:1:function:copy"}
+    queue = {"EventSourceArn": "arn:aws:sqs:us-east-1:1:q", "FunctionArn": "arn:aws:lambda:us-east-1:1:function:f"}
+    assert list(mentions.in_event_sources([mapping, queue])) == [
+        Mention(where="function copy, event source", kind="event source", table="orders", place=("1", "us-east-1"))
+    ]
+
+
+def test_no_value_leaves_a_function_but_that_of_a_variable_for_tables() -> None:
+    variables = {
+        "AIRTABLE_API_KEY": "patSECRET0123456789",
+        "TABLEAU_PASSWORD": "hunter2-secret",
+        "TABLE_TOKEN": "t0ken-value",
+        "TABLE_SECRET_NAME": "s3cr3t",
+        "STABLE_MODE": "true",
+        "USE_TABLE": "true",
+        "ESCAPED": "arn:aws:dynamodb:us-east-1:1:table/x\x1b[2J\nok",
+        "TABLE_MODE": "strict",
+        "STALE_TABLE_V2": "gone",
+        "ANYTHING": "orders",
+        "THEIRS": "arn:aws:dynamodb:eu-west-1:999999999999:table/theirs",
+    }
+    function = {"FunctionName": "f", "Environment": {"Variables": variables}}
+    found = {m.table: m.place for m in mentions.in_functions([function], {"orders"})}
+    assert found == {"gone": None, "orders": None, "theirs": ("999999999999", "eu-west-1")}
+
+
+def test_an_index_that_is_being_deleted_is_none_and_one_that_is_being_built_says_so() -> None:
+    whole = {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}], "Projection": {"ProjectionType": "ALL"}}
+    listed = [
+        {"IndexName": "going", "IndexStatus": "DELETING", "ItemCount": 9, "IndexSizeBytes": 9} | whole,
+        {"IndexName": "coming", "IndexStatus": "CREATING", "ItemCount": 0, "IndexSizeBytes": 0} | whole,
+    ]
+    found = tables.seen("t", "arn", answers(GlobalSecondaryIndexes=listed), AROUND, None)
+    assert isinstance(found.observed.indexes, dict)
+    assert isinstance(found.indexes, dict)
+    assert list(found.observed.indexes) == list(found.indexes) == ["coming"]
+    assert found.indexes["coming"].status == "CREATING"
+    verdict = index_value("coming", found.indexes["coming"], replace(found, items=100), of=1, days_old=400)
+    assert verdict.outcome is Outcome.EXEMPT
+
+
+def test_only_indexes_of_declared_tables_are_paid_for_and_tags_that_lag_are_asked_again(
+    monkeypatch: pytest.MonkeyPatch, aws: Aws, key: str
+) -> None:
+    door = api(monkeypatch, aws.endpoint, aws.account)
+    asked: list[tuple[str, dict[str, Any]]] = []
+    call, pages = door.call, door.pages
+
+    def called(what: Any, **parameters: Any) -> Any:
+        asked.append((what.operation, parameters))
+        return call(what, **parameters)
+
+    def paged(what: Any, **parameters: Any) -> Any:
+        asked.append((what.operation, parameters))
+        return pages(what, **parameters)
+
+    monkeypatch.setattr(door, "call", called)
+    monkeypatch.setattr(door, "pages", paged)
+    read(door, names={"somebody-else"}, now=NOW)
+    assert "GetMetricData" not in {name for name, _ in asked}
+    asked.clear()
+    read(door, names={"orders"}, now=NOW)
+    own = [p["ResourceArn"] for name, p in asked if name == "ListTagsOfResource"]
+    assert any(arn.endswith("table/orders") for arn in own)  # it lacks most required tags
+    assert "GetMetricData" in {name for name, _ in asked}

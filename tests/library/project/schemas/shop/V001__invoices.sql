@@ -1,0 +1,1 @@
+create table invoice (id bigint primary key, customer text not null);

@@ -1,0 +1,219 @@
+"""The estate that the library is tested on: every kind of store, every state, names and a policy of its own."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from holdfast import (
+    Access,
+    Assumed,
+    Data,
+    Durable,
+    Encryption,
+    Entity,
+    Environment,
+    Estate,
+    Fact,
+    Governance,
+    Guard,
+    Item,
+    Pattern,
+    Policy,
+    Processor,
+    Sighting,
+    Stack,
+    State,
+    Stream,
+    Table,
+    TagSource,
+    Tier,
+    Transient,
+    Usage,
+    View,
+    gsi,
+    key,
+    number,
+)
+from holdfast.stores import (
+    Backups,
+    Broker,
+    Bucket,
+    Cache,
+    Database,
+    Documents,
+    KeyFamily,
+    Pool,
+    Prefix,
+    Registry,
+    Service,
+    Topic,
+)
+
+LIVE = Environment("live", Tier.PROD, "eu-west-1")
+DEV = Environment("dev", Tier.TEST, "eu-central-1")
+
+POLICY = Policy(
+    recovery_days=14,
+    tags={
+        "shop:system": TagSource.SYSTEM,
+        "shop:stage": TagSource.ENVIRONMENT,
+        "shop:team": TagSource.OWNER,
+        "shop:data": TagSource.DATA_CLASS,
+        "shop:lifetime": TagSource.LIFETIME,
+        "shop:name": TagSource.NAME,
+        "shop:managed-by": "holdfast",
+    },
+)
+
+ORDERS = Stack(
+    id="Orders-{env}",
+    system="shop",
+    owner="orders-team",
+    words={LIVE: "production"},
+    tables=(
+        Table(
+            name="orders-{env}",
+            purpose="What was ordered, and by whom.",
+            key=key("customerId", "orderId"),
+            lifetime=Durable(),
+            data=Data.PERSONAL,
+            indexes=(gsi("status", number("placedAt")), gsi("couponCode", assumed="the ticket names no index")),
+            few_values=("status",),
+            stream=Stream(view=View.NEW_AND_OLD_IMAGES, consumer="invoices-{env}"),
+        ),
+        Table(
+            name="carts-{env}",
+            purpose="What may be ordered yet.",
+            key=key("cartId"),
+            lifetime=Transient(ttl="expiresAt"),
+            data=Data.PERSONAL,
+        ),
+        Table(
+            name="prices-{env}",
+            purpose="What things cost.",
+            key=key("sku", "validFrom"),
+            lifetime=Durable(),
+            data=Data.OPERATIONAL,
+            indexes=(gsi("category"),),
+        ),
+        Table(
+            name="prices-old-{env}",
+            purpose="What things cost before the last move.",
+            key=key("sku"),
+            lifetime=Durable(),
+            data=Data.OPERATIONAL,
+            only=(DEV,),
+            floor=Guard.RETAIN,
+            state=State(usage=Usage.DUPLICATE, replaced_by="prices-{env}"),
+        ),
+    ),
+    entities=(
+        Entity(
+            table="orders-{env}",
+            type="ORDER",
+            items=(Item(keys={"customerId": "{customerId}", "orderId": "{orderId}"}),),
+        ),
+    ),
+    patterns=(Pattern(id="P1", purpose="The orders of a customer.", table="orders-{env}", partition="{customerId}"),),
+    processors=(Processor(name="invoices-{env}", table="orders-{env}", code="invoices"),),
+    access=(Access(name="orders-application-{env}", table="orders-{env}", actions=("GetItem", "PutItem", "Query")),),
+)
+
+SESSIONS = Stack(
+    id="Sessions",
+    system="shop",
+    owner="login-team",
+    undeployed=(LIVE,),
+    floor=Guard.PITR,
+    encryption=Encryption.AWS_MANAGED,
+    tables=(
+        Table(
+            name="sessions-{region}",
+            purpose="Who is signed in.",
+            key=key("sessionId"),
+            lifetime=Transient(ttl="until"),
+            data=Data.OPERATIONAL,
+        ),
+    ),
+)
+
+RETIRED = Stack(
+    id="Retired-{env}",
+    system="shop",
+    owner="platform-team",
+    environments=(LIVE,),
+    tables=(
+        Table(
+            name="customers-{env}",
+            purpose="Customers, from a stack that was deleted.",
+            key=key("customerId"),
+            lifetime=Durable(),
+            data=Data.PERSONAL,
+            assumed=(Assumed(Fact.KEY, "no document gives it"),),
+            state=State(governance=Governance.ORPHAN, sighting=Sighting(on=date(2026, 1, 5), items=12)),
+        ),
+        Table(
+            name="coupons",
+            purpose="Coupons, made by hand before there were stacks.",
+            key=key("code"),
+            lifetime=Durable(),
+            data=Data.OPERATIONAL,
+            state=State(usage=Usage.LEGACY, governance=Governance.PRE_CDK, replaced_by="prices-{env}"),
+        ),
+    ),
+)
+
+BACKUPS = Backups(schedules={"daily": "cron(0 2 * * ? *)"}, keep=timedelta(days=35))
+STORES = Stack(
+    id="Stores-{env}",
+    system="shop",
+    owner="platform-team",
+    stores=(
+        Database(
+            name="shop-{env}",
+            purpose="Invoices.",
+            schema="shop",
+            data=Data.PERSONAL,
+            backups=BACKUPS,
+            pool=Pool(max_open=50, max_idle=5, max_lifetime=timedelta(hours=1)),
+        ),
+        Cache(
+            name="shop-cache-{env}",
+            purpose="What is read often.",
+            data=Data.PERSONAL,
+            families=(KeyFamily(pattern="price:{sku}", ttl=timedelta(minutes=5), purpose="One price."),),
+        ),
+        Broker(
+            name="shop-events-{env}",
+            purpose="What happened.",
+            data=Data.PERSONAL,
+            prefix="shop",
+            topics=(
+                Topic(
+                    name="orders",
+                    purpose="New orders.",
+                    partitions=3,
+                    keep=timedelta(days=7),
+                    groups=("invoices",),
+                ),
+            ),
+        ),
+        Bucket(
+            name="shop-files-{env}",
+            purpose="Invoices as PDF.",
+            data=Data.PERSONAL,
+            prefixes=(Prefix(path="invoices/{year}/", purpose="One folder per year."),),
+            backups=BACKUPS,
+        ),
+        Documents(name="shop-documents-{env}", purpose="Reviews.", data=Data.PERSONAL, backups=BACKUPS),
+        Registry(
+            name="shop-registry-{env}",
+            purpose="Where services are.",
+            data=Data.OPERATIONAL,
+            root="shop",
+            services=(Service(name="invoices", port=8080, grpc_port=9090),),
+        ),
+    ),
+)
+
+ESTATE = Estate(name="shop", environments=(LIVE, DEV), policy=POLICY, stacks=(ORDERS, SESSIONS, RETIRED, STORES))

