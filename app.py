@@ -16,20 +16,25 @@ ROOT = Path(__file__).resolve().parent
 
 def build(outdir: str | None = None, **context: object) -> App:
     """The CDK app; ``context`` wins over cdk.json, which only the CLI reads by itself."""
+    from holdfast.finder import load
+
+    estate = load("stacks:ESTATE", "app.py", (ROOT,)).estate  # before CDK, which takes seconds: a slip is told at once
     from holdfast import cdk
-    from stacks import ESTATE
 
     known = json.loads((ROOT / "cdk.json").read_bytes())["context"]
-    return cdk.app(ESTATE, known | context, outdir, root=ROOT)
+    return cdk.app(estate, known | context, outdir, root=ROOT)
 
 
 def main() -> None:
     from holdfast.declaration import DeclarationError
+    from holdfast.errors import InputError
+    from holdfast.text import printable
 
     try:
         build().synth()
-    except DeclarationError as error:
-        sys.exit(f"holdfast: {error}")
+    except (DeclarationError, InputError) as error:
+        print(f"holdfast: {printable(str(error))}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,13 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from holdfast.declaration import checked
+
 if TYPE_CHECKING:
     from holdfast.model import Table
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Item:
     """The key attributes of one kind of item, as templates: ``{"PK": "USER#{userId}", "SK": "METADATA"}``."""
@@ -22,6 +25,7 @@ class Item:
         return {name: template.format_map(values) for name, template in self.keys.items()}
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
     """A thing that applications store: the items that it writes (its own first, then its reverse look-ups)."""
@@ -39,6 +43,7 @@ class Entity:
         return int((at + self.expires_after).timestamp()) if self.expires_after else None
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
     """An attribute whose value is looked up in another table, of its own stack or of any other."""
@@ -56,6 +61,7 @@ class Match(Enum):
     PREFIX = "begins_with"
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
     """One documented question to a table. ``unsupported`` says why its keys cannot answer it as documented."""

@@ -22,7 +22,7 @@ from holdfast.intrinsics import Unknown
 from holdfast.model import Governance, Guard, Stack, Table
 from holdfast.observed import ObservedKey, Source
 from holdfast.placement import Placed
-from holdfast.rules import TABLE_RULES, alarms, engine, excused, finding, live, verdicts
+from holdfast.rules import TABLE_RULES, alarms, engine, excused, finding, live, standing, verdicts
 from holdfast.rules import estate as estate_rules
 from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Verdict, fail, unknown
 from holdfast.rules.subjects import TableSubject
@@ -143,10 +143,11 @@ def audit(
     findings += _mentions(every, accounts, mentions, estate)
     findings += _twins(every, accounts) if len({p.env for p in places}) > 1 else []
     findings += _unreadable(accounts)
+    findings = [*excused(findings, places, day(now)), *standing(asked, day(now))]
     at = {p.fill(t.name): declared[t.name].where for p in places for t in (*p.tables, *p.stores) if t.name in declared}
     findings = [replace(f, declared=at[f.table]) if f.table in at else f for f in findings]
     return Audit(
-        findings=excused(findings, places, day(now)),
+        findings=findings,
         rows=[_row(s) for s in seen],
         at=now,
         read=tuple(dict.fromkeys((a.id, a.region) for a in accounts)),

@@ -72,8 +72,8 @@ def _run(outdir: Path, estate: Estate | None, env: str | None, today: date) -> t
     else:
         print(NO_CONTRACTS, file=sys.stderr)
     for table, waiver, left in expiring(estate, today):
-        ends = f"the waiver of {waiver.rule} on {table.name} ends in {left} days ({waiver.owner})"
-        print(f"warning: {ends}", file=sys.stderr)
+        where = f"{table.name} in {waiver.environment.label}"
+        print(f"warning: the waiver of {waiver.rule} on {where} ends in {left} days ({waiver.owner})", file=sys.stderr)
     return findings, ",".join(labels)
 
 

@@ -538,18 +538,21 @@ def _progress() -> Callable[[int, int], None] | None:
 
 
 def _waivers(args: argparse.Namespace) -> int:
+    from holdfast.days import day
     from holdfast.rules import check_waivers
     from holdfast.text import columns
 
-    estate = _project(args).estate
+    estate, today = _project(args).estate, day(args.at)
     check_waivers(estate)
     rows = [
-        [w.rule, t.name, str(w.expires), w.owner, w.reason]
+        [w.rule, t.name, w.environment.label, f"{w.expires}{', over' if w.expires < today else ''}", w.owner, w.reason]
         for stack in estate.stacks
         for t in (*stack.tables, *stack.stores)
         for w in t.waivers
     ]
-    print(columns([["rule", "table", "ends", "owner", "reason"], *rows]) if rows else "No rule is waived.")
+    print(
+        columns([["rule", "table", "environment", "ends", "owner", "reason"], *rows]) if rows else "No rule is waived."
+    )
     return 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from holdfast.declaration import DeclarationError
+from holdfast.declaration import DeclarationError, checked
 
 ACCOUNT = re.compile(r"\d{12}")
 REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d+")
@@ -31,6 +31,7 @@ class Aspect(Enum):
     STREAM = "the stream"
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Place:
     """A region of an account; without an account, of the one whose credentials deploy."""
@@ -48,6 +49,7 @@ class Place:
         return f"{self.region} of account {self.account}" if self.account else self.region
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Environment:
     """One environment of an estate: ``Environment("staging", Tier.TEST, "eu-west-1", account="111122223333")``.

@@ -6,14 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from holdfast.declaration import DeclarationError
+from holdfast.declaration import DeclarationError, checked, declared_at
 from holdfast.environment import Environment
-from holdfast.model import ExternalKey, SharedKey, Stack, StackKey, illegal_name, unknown_placeholders
+from holdfast.model import ExternalKey, SharedKey, Stack, StackKey, Table, illegal_name, unknown_placeholders
 from holdfast.owners import Owner
 from holdfast.placement import Placed, places
 from holdfast.policy import DEFAULT, Policy, TagSource
+from holdfast.stores import Store
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class Estate:
     """The declared stacks, refused where two would fight over a name in one account and region."""
@@ -45,6 +47,15 @@ class Estate:
             return self._placements
         wanted = tuple(environments)
         return tuple(p for env in wanted for p in self._placements if p.env == env)
+
+    def environments_of(self, stack: Stack, store: Table | Store) -> tuple[Environment, ...]:
+        """Where a table or store is declared for."""
+        only = store.only if isinstance(store, Table) else None
+        return tuple(
+            env
+            for env in self.environments
+            if (stack.environments is None or env in stack.environments) and (only is None or env in only)
+        )
 
     def named(self, label: str) -> tuple[Environment, ...]:
         """``all`` or one environment's label; anything else is refused with the labels that exist."""
@@ -108,26 +119,57 @@ class Estate:
 
     def _check_stack(self, stack: Stack) -> None:
         if wrong := unknown_placeholders(stack.id):
-            raise DeclarationError(f"stack {stack.id}: {wrong}")
+            raise DeclarationError(f"stack {stack.id}: {wrong}", declared_at(stack))
         named = (*(stack.environments or ()), *stack.undeployed, *stack.words)
-        for env in (*named, *(env for table in stack.tables for env in table.only or ())):
+        stores = (*stack.tables, *stack.stores)
+        for env, declaration in (
+            *((env, stack) for env in named),
+            *((env, table) for table in stack.tables for env in table.only or ()),
+            *((waiver.environment, waiver) for store in stores for waiver in store.waivers),
+        ):
             if env not in self.environments:
                 known = ", ".join(e.label for e in self.environments)
-                raise DeclarationError(f"stack {stack.id}: {env.label} is not an environment of the estate ({known})")
+                said = f"stack {stack.id}: {env.label} is not an environment of the estate ({known})"
+                raise DeclarationError(said, declared_at(declaration))
+        for store in stores:
+            if not self.environments_of(stack, store):
+                said = f"{store.name}: stack {stack.id} declares it for no environment; correct environments= or only="
+                raise DeclarationError(said, declared_at(store))
         asked = self.policy.recovery_days
         for table in stack.tables:
             if table.recovery_days is not None and table.recovery_days < asked:
                 raise DeclarationError(
                     f"table {table.name}: recovery_days={table.recovery_days} is less than the {asked} that the policy "
-                    "asks for; drop it"
+                    "asks for; drop it",
+                    declared_at(table),
                 )
             for name in sorted(table.tags.keys() & self.policy.tags.keys()):
                 raise DeclarationError(f"table {table.name}: the policy gives the tag {name}; drop it from tags=")
+        for store in stores:
+            self._check_waivers(stack, store)
         for name, source in self.policy.tags.items():
             if source is TagSource.STACK and name not in stack.tags:
-                raise DeclarationError(f"stack {stack.id}: the policy requires the tag {name}: add it to tags=")
+                said = f"stack {stack.id}: the policy requires the tag {name}: add it to tags="
+                raise DeclarationError(said, declared_at(stack))
             if source is not TagSource.STACK and name in stack.tags:
-                raise DeclarationError(f"stack {stack.id}: the policy gives the tag {name}; drop it from tags=")
+                said = f"stack {stack.id}: the policy gives the tag {name}; drop it from tags="
+                raise DeclarationError(said, declared_at(stack))
+
+    def _check_waivers(self, stack: Stack, store: Table | Store) -> None:
+        """A waiver that can excuse nothing is a slip: the one that was meant is missing."""
+        seen: set[tuple[str, Environment]] = set()
+        for waiver in store.waivers:
+            env = waiver.environment
+            if env not in self.environments_of(stack, store):
+                raise DeclarationError(
+                    f"{store.name}: its waiver of {waiver.rule} is for {env.label}, where stack {stack.id} does not "
+                    "declare it; name another environment= or drop the waiver",
+                    declared_at(waiver),
+                )
+            if (waiver.rule, env) in seen:
+                said = f"{store.name}: two waivers of {waiver.rule} in {env.label}; drop one"
+                raise DeclarationError(said, declared_at(waiver))
+            seen.add((waiver.rule, env))
 
     def _check_names(self) -> None:
         owners: dict[tuple[str | None, str, str, str], Placed] = {}
@@ -135,7 +177,8 @@ class Estate:
         for placed in self._placements:
             if ids.setdefault(placed.id, placed) is not placed:
                 raise DeclarationError(
-                    f"stack {placed.id} is declared twice for {placed.env.label}; rename or merge one"
+                    f"stack {placed.id} is declared twice for {placed.env.label}; rename or merge one",
+                    declared_at(placed.stack),
                 )
             names = (placed.stack.id, *(s.name for s in (*placed.tables, *placed.stores)), *placed.tell)
             if isinstance(key := self._key(placed.stack), ExternalKey):
@@ -143,7 +186,8 @@ class Estate:
             if placed.account is None and any("{account}" in name for name in names):
                 raise DeclarationError(
                     f"stack {placed.stack.id}: a name holds {{account}}; "
-                    f"give environment {placed.env.label} its account="
+                    f"give environment {placed.env.label} its account=",
+                    declared_at(placed.stack),
                 )
             if placed.external_key and placed.external_key.split(":")[3] != placed.region:
                 raise DeclarationError(
@@ -153,16 +197,19 @@ class Estate:
             for table in placed.tables:
                 name = placed.fill(table.name)
                 if illegal := illegal_name(name):
-                    raise DeclarationError(f"table {table.name}: in {placed.env.label} its name {name!r} {illegal}")
-                _claim(owners, placed, "table", name)
+                    said = f"table {table.name}: in {placed.env.label} its name {name!r} {illegal}"
+                    raise DeclarationError(said, declared_at(table))
+                _claim(owners, placed, table)
             for store in placed.stores:
-                _claim(owners, placed, type(store).__name__.lower(), placed.fill(store.name))
+                _claim(owners, placed, store)
 
 
-def _claim(owners: dict[tuple[str | None, str, str, str], Placed], placed: Placed, kind: str, name: str) -> None:
+def _claim(owners: dict[tuple[str | None, str, str, str], Placed], placed: Placed, store: Table | Store) -> None:
+    kind, name = type(store).__name__.lower(), placed.fill(store.name)
     first = owners.setdefault((placed.account, placed.region, kind, name), placed)
     if first is not placed:
         raise DeclarationError(
             f"{kind} {name} is declared by {first.id} and by {placed.id} in {placed.place}; "
-            f"a {kind} has one stack: drop one declaration"
+            f"a {kind} has one stack: drop one declaration",
+            declared_at(store),
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.declaration import DeclarationError
+from holdfast.declaration import DeclarationError, checked
 
 # The properties of a table that follow from the fields of its declaration, and the field to use instead.
 DECLARED: Mapping[str, str] = {
@@ -26,6 +26,7 @@ DECLARED: Mapping[str, str] = {
 }
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Extra:
     """CloudFormation properties of a table, as they are, and why it has them.

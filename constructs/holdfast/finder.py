@@ -16,7 +16,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-from holdfast.declaration import DeclarationError
+from holdfast.declaration import DeclarationError, shown
 from holdfast.errors import InputError
 from holdfast.estate import Estate
 
@@ -44,11 +44,11 @@ def find(asked: str | None = None) -> Project:
     upwards = tuple(_upwards(Path.cwd().resolve()))
     for said_by, named in (("--estate", asked), ("HOLDFAST_ESTATE", os.environ.get("HOLDFAST_ESTATE"))):
         if named:
-            return _load(named, said_by, upwards)
+            return load(named, said_by, upwards)
     for folder in upwards:
         for file in (folder / "holdfast.toml", folder / "pyproject.toml"):
             if (named := _setting(file)) is not None:
-                return _load(named, str(file), (folder,))
+                return load(named, str(file), (folder,))
     raise NoEstateError(NONE)
 
 
@@ -88,7 +88,8 @@ def _setting(file: Path) -> str | None:
     return named
 
 
-def _load(named: str, said_by: str, folders: tuple[Path, ...]) -> Project:
+def load(named: str, said_by: str, folders: tuple[Path, ...]) -> Project:
+    """The estate of the first of ``folders`` that has its module; whatever stops it is told in one line."""
     module, _, name = named.partition(":")
     if not all(part.isidentifier() for part in (*module.split("."), name)):
         raise InputError(f"{said_by}: {named!r} is not module:NAME, such as stacks:ESTATE")
@@ -124,10 +125,14 @@ def _imported(module: str, path: Path) -> ModuleType:
     made = sys.modules[module] = module_from_spec(spec)
     try:
         spec.loader.exec_module(made)
-    except DeclarationError:
+    except DeclarationError as error:
+        error.where = error.where or _place(error, path)
         raise
+    except SyntaxError as error:
+        where = shown(error.filename, error.lineno) if error.filename else str(path)
+        raise InputError(f"{where}: Python cannot read it ({error.msg})") from None
     except (Exception, SystemExit) as error:
-        raise InputError(_place(error, path)) from None
+        raise InputError(f"{_place(error, path)}: {' '.join(str(error).split()) or type(error).__name__}") from None
     return made
 
 
@@ -143,12 +148,8 @@ def _name_parents(module: str, path: Path) -> None:
         folder = folder.parent
 
 
-def _place(error: Exception | SystemExit, path: Path) -> str:
-    """Where in the estate it stopped, and why, in one line."""
-    if isinstance(error, SyntaxError):
-        where = f"{error.filename}, line {error.lineno}" if error.filename else str(path)
-        return f"{where}: Python cannot read it ({error.msg})"
+def _place(error: BaseException, path: Path) -> str:
+    """Where in the estate it stopped."""
     frames = traceback.extract_tb(error.__traceback__)
     inside = [frame for frame in frames if Path(frame.filename).is_relative_to(path.parent)]
-    where = f"{inside[-1].filename}, line {inside[-1].lineno}" if inside else str(path)
-    return f"{where}: {' '.join(str(error).split()) or type(error).__name__}"
+    return shown(inside[-1].filename, inside[-1].lineno) if inside else str(path)

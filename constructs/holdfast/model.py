@@ -11,8 +11,8 @@ from string import Formatter
 from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.access import Entity, Pattern, Relation
-from holdfast.declaration import DeclarationError
-from holdfast.environment import Environment
+from holdfast.declaration import DeclarationError, Located, checked
+from holdfast.environment import REGION, Environment
 from holdfast.extra import Extra
 
 if TYPE_CHECKING:
@@ -69,11 +69,13 @@ class Encryption(Enum):
     AWS_MANAGED = "aws-managed"
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class StackKey:
     """A customer-managed key of the stack's own: made with it, rotated, and kept as long as its data."""
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalKey:
     """A customer-managed key that exists elsewhere, and whose settings and policy others answer for.
@@ -94,6 +96,7 @@ class ExternalKey:
             )
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedKey:
     """The key that another stack makes in the same place: ``SharedKey(stack="Keys-{env}")``.
@@ -133,6 +136,7 @@ class Fact(Enum):
     EXPIRY = "expiry"
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Assumed:
     """A fact that no source gives: chosen here, with the reason, until the live table confirms it."""
@@ -141,6 +145,7 @@ class Assumed:
     reason: str
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durable:
     """Data that the business would miss. Single items may still expire through ``ttl``."""
@@ -148,6 +153,7 @@ class Durable:
     ttl: str | None = None
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transient:
     """Data that is worthless once stale, so it cannot be declared without a ``ttl``."""
@@ -155,12 +161,14 @@ class Transient:
     ttl: str
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Attribute:
     name: str
     kind: Kind = Kind.STRING
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Key:
     partition: Attribute
@@ -171,6 +179,7 @@ class Key:
         return (self.partition, self.sort) if self.sort else (self.partition,)
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provisioned:
     """Capacity that is paid for whether it is used or not, in units per second: ``Provisioned(read=5, write=5)``."""
@@ -183,6 +192,7 @@ class Provisioned:
             raise DeclarationError(f"Provisioned(read={self.read}, write={self.write}): both are at least 1")
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Index:
     """A global secondary index. On a provisioned table it has the table's capacity, unless ``billing`` says another."""
@@ -195,9 +205,10 @@ class Index:
     assumed: Assumed | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "include", _included(self.name, self.include))
+        object.__setattr__(self, "include", tuple(sorted(self.include)))
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class LocalIndex:
     """A local secondary index: the table's partition key and another sort key, for as long as the table lives."""
@@ -209,7 +220,7 @@ class LocalIndex:
     assumed: Assumed | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "include", _included(self.name, self.include))
+        object.__setattr__(self, "include", tuple(sorted(self.include)))
 
 
 def number(name: str) -> Attribute:
@@ -268,12 +279,7 @@ def _assumed(assumed: str | Assumed | None) -> Assumed | None:
     return Assumed(Fact.INDEX, assumed) if isinstance(assumed, str) else assumed
 
 
-def _included(name: str, include: tuple[str, ...]) -> tuple[str, ...]:
-    if isinstance(include, str):  # else every letter of it would be an attribute
-        raise DeclarationError(f'index {name}: include={include!r} is a text; write include=("{include}",)')
-    return tuple(sorted(include))
-
-
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
     """A change stream. ``pending`` says why it is declared but not switched on yet."""
@@ -297,6 +303,7 @@ class Governance(Enum):
     PRE_CDK = "pre-cdk"
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
     """What the source measured on the live table, and when."""
@@ -307,6 +314,7 @@ class Sighting:
     reads_7d: float | None = None
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """Who uses a table and who governs it: two axes, because an orphan can be busy."""
@@ -318,18 +326,28 @@ class State:
     sighting: Sighting | None = None
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiver:
-    """A rule that need not hold for a table until a day that somebody answers for."""
+class Waiver(Located):
+    """A rule that need not hold for a table or store in one environment, until a day; somebody answers for it.
+
+    ``Waiver(rule="HF205", environment=PROD, reason="…", owner="ops", expires=date(2027, 1, 31))``
+    """
 
     rule: str
+    environment: Environment
     reason: str
     owner: str
-    expires: date | None = None
+    expires: date  # the last day on which it holds, at most a year ahead
+
+    def __post_init__(self) -> None:
+        if not (self.reason.strip() and self.owner.strip()):
+            raise DeclarationError(f"waiver of {self.rule} in {self.environment.label}: give it a reason and an owner")
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(Located):
     """One DynamoDB table, as facts. ``{env}``, ``{Env}``, ``{region}`` and ``{account}`` in its name are filled in."""
 
     offers: ClassVar[Guard] = ~NONE  # the guards that its engine can give
@@ -385,11 +403,6 @@ class Table:
             yield f"logical_id={self.logical_id!r}: CloudFormation takes letters and digits only"
         if self.recovery_days is not None and not 1 <= self.recovery_days <= 35:
             yield f"recovery_days={self.recovery_days} is outside DynamoDB's 1 to 35 days"
-        for waiver in self.waivers:
-            if waiver.expires is None:
-                yield f"its waiver of {waiver.rule} never ends; give expires=date(…)"
-            if not (waiver.reason and waiver.owner):
-                yield f"its waiver of {waiver.rule} needs a reason and an owner"
         for fact, about in (("few_values", set(self.few_values)), ("renamed", set(self.renamed))):
             for name in sorted(about - {a.name for a in self.attributes}):
                 yield f"{fact} names {name}, which is in no key of the table; correct it or drop it"
@@ -444,6 +457,7 @@ class Table:
         return construct_id(self.name)
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processor:
     """A function that consumes the stream of one table of its stack."""
@@ -454,6 +468,7 @@ class Processor:
     variables: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
     """A managed policy that lets applications use one table of its stack, and nothing else."""
@@ -463,8 +478,9 @@ class Access:
     actions: tuple[str, ...]
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stack:
+class Stack(Located):
     """Tables and other stores that are deployed together, and where. The unit of ownership."""
 
     id: str
@@ -504,6 +520,8 @@ class Stack:
         for logical_id in logical_ids:
             if logical_ids.count(logical_id) > 1:
                 raise DeclarationError(f"stack {self.id}: two tables have logical_id={logical_id!r}; rename one")
+        if self.region is not None and not REGION.fullmatch(self.region):
+            raise DeclarationError(f"stack {self.id}: {self.region!r} is not a region, such as eu-west-1")
         for kind, reason in self.extras.items():
             if not reason or "::" not in kind:
                 raise DeclarationError(f"stack {self.id}: extras={{{kind!r}: …}} needs a resource type and a reason")

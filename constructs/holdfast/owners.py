@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from holdfast.declaration import DeclarationError
+from holdfast.declaration import DeclarationError, checked
 from holdfast.model import unknown_placeholders
 
 # How SNS reaches an address. A chat is none of them: a configuration of Amazon Q names the topics that it listens to.
@@ -17,6 +17,7 @@ PROTOCOLS = {
 }
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
     """A team, and where it is told of the alarms of its stacks.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from holdfast.declaration import DeclarationError
+from holdfast.declaration import DeclarationError, declared_at
 from holdfast.environment import Environment, Place
 from holdfast.model import Assumed, Attribute, ExternalKey, Fact, Governance, Guard, Stack, Table, fill
 from holdfast.policy import DEFAULT, OF_STORES, Policy, TagSource, lifetime, required
@@ -194,7 +194,8 @@ def _value(stack: Stack, table: Table, index: str | None, fact: Fact) -> str:
         case Fact.EXPIRY:
             return table.lifetime.ttl or ""
         case Fact.INDEX | Fact.INDEX_KEY | Fact.ADDITION:
-            raise DeclarationError(f"table {table.name}: {fact.value!r} is assumed of an index; say so on the index")
+            said = f"table {table.name}: {fact.value!r} is assumed of an index; say so on the index"
+            raise DeclarationError(said, declared_at(table))
 
 
 def _types(attributes: Iterable[Attribute]) -> str:

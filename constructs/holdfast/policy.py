@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from holdfast.declaration import DeclarationError
+from holdfast.declaration import DeclarationError, checked
 from holdfast.environment import Environment, Tier
 from holdfast.model import NONE, Data, Durable, ExternalKey, Guard, SharedKey, StackKey, Table, Transient
 
@@ -27,6 +27,7 @@ class Declared(Protocol):
     def offers(self) -> Guard: ...
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
     """``guards`` of every store to which all that is named here applies; what is left out applies to any."""
@@ -83,6 +84,7 @@ TAGS: Mapping[str, TagSource | str] = {
 NEEDED = (TagSource.ENVIRONMENT, TagSource.OWNER, TagSource.DATA_CLASS, TagSource.LIFETIME)
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
     """Above what the alarms of a table are raised, in five minutes."""
@@ -92,6 +94,7 @@ class Thresholds:
     error_percent: float = 1
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Naming:
     """How new tables are called: ``Naming(begins="studio-", existing=("orders-{env}",), reason="one prefix per app")``.
@@ -113,6 +116,7 @@ class Naming:
         return concerned and not table.startswith(self.begins) and table not in self.existing
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """What an estate demands of its stores. Every field has a default; ``Policy(recovery_days=14)`` changes one."""

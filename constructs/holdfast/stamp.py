@@ -78,12 +78,12 @@ def _read(outdir: Path) -> Json | None:
 
 
 def _waivers(estate: Estate) -> dict[str, Json]:
-    """{stack id: {store: {rule: reason, owner and end}}}, only where there are any that end."""
+    """{stack id: {store: {rule: reason, owner and end}}}, only where there are any."""
     found: dict[str, Json] = {}
     for place in estate.placements():
         for store in sorted((*place.tables, *place.stores), key=lambda s: place.fill(s.name)):
             for w in sorted(store.waivers, key=lambda w: w.rule):
-                if w.expires:
+                if w.environment == place.env:
                     told = {"reason": w.reason, "owner": w.owner, "expires": w.expires.isoformat()}
                     found.setdefault(place.id, {}).setdefault(place.fill(store.name), {}).setdefault(w.rule, told)
     return found

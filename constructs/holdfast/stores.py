@@ -9,7 +9,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import ClassVar
 
-from holdfast.declaration import DeclarationError
+from holdfast.declaration import LATER, DeclarationError, Located, checked
 from holdfast.model import NONE, Data, Durable, Guard, Transient, Waiver, construct_id, fill, unknown_placeholders
 from holdfast.text import span
 
@@ -40,7 +40,7 @@ def _segment(value: str, where: str) -> str:
 def _check_name(kind: str, name: str) -> None:
     if wrong := unknown_placeholders(name):
         raise DeclarationError(f"{kind} {name}: {wrong}")
-    filled = fill(name, {"env": "prod", "Env": "Prod", "region": "ap-northeast-1"})
+    filled = fill(name, {"env": "prod", "Env": "Prod", "region": "ap-northeast-1", "account": "123456789012"})
     longest = LONGEST.get(kind, LONGEST_NAME)
     if not LEGAL_NAME.fullmatch(filled) or not 3 <= len(filled) <= longest:
         raise DeclarationError(
@@ -57,6 +57,7 @@ def _check_unique(kind: str, owner: str, names: Iterable[str]) -> None:
         seen.add(name)
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backups:
     """Snapshots in a vault, beside the recovery to any second that the engine itself offers. Schedules are UTC."""
@@ -65,6 +66,7 @@ class Backups:
     keep: timedelta
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
     """How applications share the connections of a database."""
@@ -90,6 +92,7 @@ class Pool:
         }
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:
     """The daily job that keeps partitions ahead, archives what is expired and purges rows."""
@@ -106,8 +109,9 @@ class Engine(Enum):
     AURORA = "aurora"
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Database:
+class Database(Located):
     """A PostgreSQL database whose schema is the numbered SQL in ``schemas/<schema>``."""
 
     offers: ClassVar[Guard] = (
@@ -143,6 +147,7 @@ class Database:
         return f"{self.schema}_app"
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyFamily:
     """Keys of one shape in a cache. Every one expires: there is no family without a time to live."""
@@ -185,8 +190,9 @@ COMMANDS = (
 )
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cache:
+class Cache(Located):
     """A Valkey or Redis cache: sessions, rooms, limits and locks, all of which expire."""
 
     offers: ClassVar[Guard] = Guard.TTL | Guard.CUSTOMER_KEY | Guard.TAGS
@@ -214,6 +220,7 @@ class Cache:
         return f"on {keys} resetchannels {COMMANDS}"
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
     """One Kafka topic; its full name has the broker's prefix before it."""
@@ -251,8 +258,9 @@ class Topic:
         }
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broker:
+class Broker(Located):
     """A Kafka cluster and its topics."""
 
     offers: ClassVar[Guard] = Guard.RETAIN | Guard.TTL | Guard.CUSTOMER_KEY | Guard.TAGS | Guard.ALARMS
@@ -293,6 +301,7 @@ class Broker:
         return name
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefix:
     """One folder of a bucket, and what becomes of its objects: storage classes by age, and their end."""
@@ -326,8 +335,9 @@ class Prefix:
         return FIELDS.sub(lambda field: _segment(fields[field[1]], self.path), self.path)
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bucket:
+class Bucket(Located):
     """An S3 bucket; account and region are added to its name, which has to be the only one in the world."""
 
     offers: ClassVar[Guard] = Guard.RETAIN | Guard.PITR | Guard.TTL | Guard.CUSTOMER_KEY | Guard.TAGS
@@ -350,8 +360,9 @@ class Bucket:
         return construct_id(self.name)
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Documents:
+class Documents(Located):
     """A DocumentDB cluster."""
 
     offers: ClassVar[Guard] = Database.offers
@@ -377,6 +388,7 @@ class Documents:
 SETTINGS = ("host", "port", "grpc_port")  # of every service, in Parameter Store
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """One service of the registry, and where it listens."""
@@ -393,8 +405,9 @@ class Service:
                 raise DeclarationError(f"service {self.name}: {port} is no port")
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registry:
+class Registry(Located):
     """Where services find each other and their configuration: Cloud Map and Parameter Store."""
 
     offers: ClassVar[Guard] = Guard.TAGS
@@ -451,6 +464,7 @@ class Registry:
 
 
 Store = Database | Cache | Broker | Bucket | Documents | Registry
+LATER["Store"] = Store  # of Stack.stores, whose module this one imports
 
 
 def assumptions(store: Store) -> Iterator[tuple[str, str, str]]:

@@ -19,7 +19,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from declare import estate
+from declare import PROD, estate
 from hypothesis import given
 from hypothesis import strategies as st
 from support import ROOT, Json, copied
@@ -486,7 +486,7 @@ def excused(*waivers: Waiver) -> tuple[Stack, ...]:
 
 
 def test_a_waiver_is_part_of_the_contract_and_a_new_or_longer_one_needs_an_approval(world: World) -> None:
-    one = Waiver(rule="HF004", reason="moves next month", owner="ops", expires=date(2026, 12, 31))
+    one = Waiver(rule="HF004", environment=PROD, reason="moves next month", owner="ops", expires=date(2026, 12, 31))
     stack = excused()[0]
     store = stack.tables[0].name.replace("{env}", "prod")
 
@@ -519,7 +519,7 @@ def test_a_waiver_is_part_of_the_contract_and_a_new_or_longer_one_needs_an_appro
 
 def test_an_output_that_does_not_say_what_is_waived_is_refused(tmp_path: Path) -> None:
     stamp.check(tmp_path, estate(*excused()))
-    waiver = Waiver(rule="HF004", reason="r", owner="o", expires=date(2026, 12, 31))
+    waiver = Waiver(rule="HF004", environment=PROD, reason="r", owner="o", expires=date(2026, 12, 31))
     with pytest.raises(InputError, match="is of other declarations"):
         stamp.check(tmp_path, estate(*excused(waiver)))
     stamp.write(tmp_path, estate(*excused(waiver)))

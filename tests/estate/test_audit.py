@@ -736,11 +736,17 @@ def test_a_setting_that_cannot_be_read_is_unknown_never_off_and_never_fine(field
 
 
 def test_a_waiver_excuses_a_live_gap_until_it_ends(now: datetime) -> None:
-    waiver = Waiver(rule="HF010", reason="tags follow", owner="shop-team", expires=now.date())
+    waiver = Waiver(
+        rule="HF010", environment=environments.TEST, reason="tags follow", owner="shop-team", expires=now.date()
+    )
     placed, there = shop(waivers=(waiver,))
     bare = with_table(there, "orders-test", observed={"tags": {}})
     assert failed(shopped(placed, bare, now)) == set()
-    assert failed(shopped(placed, bare, now + timedelta(days=1))) == {("HF010", "orders-test")}
+    assert failed(shopped(placed, bare, now + timedelta(days=1))) == {
+        ("HF010", "orders-test"),
+        ("HF212", "orders-test"),
+    }
+    assert failed(shopped(placed, there, now + timedelta(days=1))) == {("HF212", "orders-test")}
 
 
 def test_tables_may_be_spread_over_several_accounts() -> None:

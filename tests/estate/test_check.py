@@ -17,7 +17,7 @@ from declare import estate, stack, table
 from support import MOMENTS, ROOT, Json, copied, settle
 from synth import count, count_stores
 
-from holdfast import Data, DeclarationError, Guard, Placed, Stack, Table, Waiver, cli, stamp
+from holdfast import Data, DeclarationError, Environment, Guard, Placed, Stack, Table, Tier, Waiver, cli, stamp
 from holdfast.cli import main
 from holdfast.finder import Project
 from holdfast.rules import BY_ID, RULES, check_waivers, excused, expiring, finding
@@ -292,7 +292,8 @@ def test_bad_arguments_are_one_line_and_exit_2(
 
 
 def waiver(rule: str = "HF001", days: int = 90, now: datetime = NOW) -> Waiver:
-    return Waiver(rule=rule, reason="moves next month", owner="ops", expires=now.date() + timedelta(days=days))
+    ends = now.date() + timedelta(days=days)
+    return Waiver(rule=rule, environment=environments.PROD, reason="moves next month", owner="ops", expires=ends)
 
 
 def shop(*waivers: Waiver, **changes: Any) -> Stack:
@@ -339,13 +340,14 @@ def test_a_waiver_holds_until_its_day(waived: Any, now: datetime, capsys: pytest
 def test_an_expired_waiver_fails_and_says_so(waived: Any, now: datetime, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "check", str(waived(waiver(days=-1, now=now))), now=now)
     assert code == 1
-    assert f"its waiver by ops ended on {now.date() - timedelta(days=1)}" in out
+    over = f"its waiver of HF001 by ops ended on {now.date() - timedelta(days=1)}"
+    assert [line.split()[1] for line in out.splitlines() if over in line] == ["HF001", "HF212"]
 
 
 def test_a_waiver_about_to_end_warns(waived: Any, now: datetime, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, "check", str(waived(waiver(days=30, now=now))), now=now)
     assert code == 0
-    assert "warning: the waiver of HF001 on LeadTracking-v2-{region} ends in 30 days (ops)" in err
+    assert "warning: the waiver of HF001 on LeadTracking-v2-{region} in prod ends in 30 days (ops)" in err
     assert not list(expiring(estate(shop(waiver(days=31, now=now))), now.date()))
 
 
@@ -361,12 +363,80 @@ def test_nobody_waives_what_protects_personal_data(waived: Any, capsys: pytest.C
 
 
 def test_waivers_that_cannot_be_written() -> None:
-    with pytest.raises(DeclarationError, match=r"table orders-\{env\}: its waiver of HF205 never ends; give expires="):
-        shop(Waiver(rule="HF205", reason="r", owner="o"))
-    with pytest.raises(DeclarationError, match="needs a reason and an owner"):
-        shop(replace(waiver(), reason=""))
+    with pytest.raises(DeclarationError, match="Waiver HF205: expires is missing, and has to be a date, such as date"):
+        Waiver(rule="HF205", environment=environments.PROD, reason="r", owner="o")  # type: ignore[call-arg]
+    with pytest.raises(DeclarationError, match="waiver of HF001 in prod: give it a reason and an owner"):
+        replace(waiver(), reason=" ")
     with pytest.raises(DeclarationError, match="waiver of unknown rule HF000"):
         check_waivers(estate(shop(waiver("HF000"))))
+    with pytest.raises(DeclarationError, match="HF212 is about waivers, and cannot be waived"):
+        check_waivers(estate(shop(waiver("HF212"))))
+
+
+def test_a_waiver_is_for_an_environment_in_which_its_table_is() -> None:
+    elsewhere = Environment("staging", Tier.TEST, "us-west-2")
+    with pytest.raises(DeclarationError, match=r"staging is not an environment of the estate \(prod, test\)"):
+        estate(shop(replace(waiver(), environment=elsewhere)))
+    for about in ({}, {"only": (environments.PROD,)}):
+        with pytest.raises(
+            DeclarationError, match=r"its waiver of HF001 is for test, where stack .* does not declare it"
+        ):
+            estate(shop(replace(waiver(), environment=environments.TEST), **about))
+    with pytest.raises(DeclarationError, match="two waivers of HF001 in prod; drop one"):
+        estate(shop(waiver(), waiver(days=3)))
+
+
+def everywhere(*waivers: Waiver, **changes: Any) -> tuple[Placed, Placed]:
+    """A table in two environments, under one name in both."""
+    both = estate(stack(table(name="orders", waivers=waivers, **changes)))
+    prod, test = both.placements()
+    return prod, test
+
+
+def test_a_waiver_excuses_its_own_environment_only() -> None:
+    for env in (environments.PROD, environments.TEST):
+        places = everywhere(replace(waiver("HF004"), environment=env))
+        found = [finding(BY_ID["HF004"], fail("it is off"), p, p.tables[0], "somewhere") for p in places]
+        waived = {f.environment for f in excused(found, places, NOW.date()) if f.outcome is Outcome.EXEMPT}
+        assert waived == {env.label}
+
+
+def test_a_waiver_excuses_its_own_stack_only() -> None:
+    """The same name in another region is another table."""
+    mine = stack(table(name="orders", waivers=(waiver("HF004"),)), id="Mine-{env}", environments=(environments.PROD,))
+    other = stack(table(name="orders"), id="Other-{env}", environments=(environments.PROD,), region="eu-west-1")
+    places = estate(mine, other).placements()
+    found = [finding(BY_ID["HF004"], fail("it is off"), p, p.tables[0], "somewhere") for p in places]
+    assert [f.outcome for f in excused(found, places, NOW.date())] == [Outcome.EXEMPT, Outcome.FAIL]
+
+
+def test_what_protects_personal_data_is_not_excused_whoever_let_the_waiver_pass() -> None:
+    places = everywhere(waiver(), data=Data.PERSONAL)
+    found = finding(BY_ID["HF001"], fail("it is off"), places[0], places[0].tables[0], "somewhere")
+    assert excused([found], places, NOW.date()) == [found]
+    check_waivers(estate(stack(table(data=Data.PERSONAL, waivers=(replace(waiver(), environment=environments.TEST),)))))
+
+
+@pytest.mark.parametrize(
+    ("days", "says"),
+    [(-1, "by ops ended on "), (367, "ends in 367 days; at most a year ahead"), (0, None), (366, None)],
+)
+def test_a_waiver_that_is_over_or_far_ahead_fails_where_its_rule_passes(
+    days: int, says: str | None, waived: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(waived(waiver("HF014", days=days)))
+    capsys.readouterr()
+    _, out, _ = run(capsys, "check", folder, "--select", "HF212,HF014", "--format", "json", "--all")
+    found = [f for f in json.loads(out)["findings"] if f["rule"] == "HF212"]
+    assert [(f["outcome"], f["severity"], f["source"]) for f in found] == [
+        ("fail" if says else "pass", "medium", "declaration")
+    ]
+    assert not says or says in found[0]["detail"]
+    assert run(capsys, "check", folder, "--select", "HF212,HF014")[0] == (1 if says else 0)
+
+
+def test_a_waiver_far_ahead_excuses_nothing(waived: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "check", str(waived(waiver(days=367))), "--ignore", "HF212")[0] == 1
 
 
 def test_waivers_are_listed(waived: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -375,6 +445,9 @@ def test_waivers_are_listed(waived: Any, capsys: pytest.CaptureFixture[str]) -> 
     assert code == 0
     assert "HF205" in out
     assert "moves next month" in out
+    assert "over" not in out
+    waived(waiver("HF205", days=-1))
+    assert f"{(NOW - timedelta(days=1)).date()}, over" in run(capsys, "waivers")[1]
     waived()
     assert run(capsys, "waivers")[1] == "No rule is waived.\n"
 
@@ -383,8 +456,18 @@ def test_a_waiver_covers_the_linter_too(now: datetime) -> None:
     (table_,) = [t for s in ESTATE.stacks for t in s.tables if t.name == "acsd2p-{env}-RL_AI"]
     plain = Stack(id="S-{env}", system="s", owner="o", tables=(table_,), floor=Guard.PITR)
     assert "HF401" in {f.rule.id for f in lint(estate(plain), today=now.date()) if f.outcome.value == "fail"}
-    covered = replace(plain, tables=(replace(table_, waivers=(waiver("HF401", days=0, now=now),)),))
-    assert "HF401" not in {f.rule.id for f in lint(estate(covered), today=now.date()) if f.outcome.value == "fail"}
+    one = waiver("HF401", days=0, now=now)
+
+    def failing(*waivers: Waiver) -> dict[str, str]:
+        covered = estate(replace(plain, tables=(replace(table_, waivers=waivers),)))
+        return {f.rule.id: f.detail for f in lint(covered, today=now.date()) if f.outcome.value == "fail"}
+
+    assert failing(one)["HF401"].endswith("; it is not waived in test")  # a design is the same in every environment
+    everywhere = (one, replace(one, environment=environments.TEST))
+    assert failing(*everywhere).keys().isdisjoint({"HF401", "HF212"})
+    over = [replace(w, expires=now.date() - timedelta(days=1)) for w in everywhere]
+    assert failing(*over).keys() >= {"HF401", "HF212"}
+    assert "HF212" not in failing(*(replace(w, rule="HF010") for w in over))  # check's and audit's affair
 
 
 # Rules that are no more
@@ -420,7 +503,8 @@ def test_ignoring_a_dropped_rule_ignores_no_difference_from_the_contract() -> No
 
 def test_a_waiver_of_a_former_rule_counts_on_what_that_rule_was_about() -> None:
     (meeting,) = [s for s in ESTATE.stacks if s.id == "MeetingSystem-{env}"]
-    database = next(s for s in meeting.stores if isinstance(s, Database))
+    personal = next(s for s in meeting.stores if isinstance(s, Database))
+    database = replace(personal, data=Data.OPERATIONAL)  # what protects the other cannot be waived
 
     def outcome(rule: str, former: str, about: Table | Database) -> Outcome:
         about = replace(about, waivers=(waiver(former),))

@@ -134,7 +134,7 @@ def test_nothing_else_of_the_working_folder_is_imported(tmp_path: Path) -> None:
     assert "there are no usable credentials" in err
     code, _, err = holdfast(repository(tmp_path, imports="import helpers"), "list")
     assert code == 2
-    assert err == f"holdfast: {tmp_path}/infra.py, line 3: No module named 'helpers'\n"
+    assert err == "holdfast: infra.py, line 3: No module named 'helpers'\n"
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,7 @@ def test_a_slip_in_a_declaration_is_one_line_with_its_place(tmp_path: Path) -> N
     (tmp_path / "infra.py").write_text(text)
     code, out, err = holdfast(tmp_path, "list")
     assert (code, out) == (2, "")
-    assert err.startswith(f"holdfast: {tmp_path}/infra.py, line 9: ")
-    assert "'data'" in err
+    assert err.startswith("holdfast: infra.py, line 9: Table orders-{env}: data is missing")
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files to another user")

@@ -159,14 +159,17 @@ def untagged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_waiver_ends_with_its_day(untagged: Path, now: datetime) -> None:
     from holdfast.cdk.plugin import Conventions
 
-    waiver = Waiver(rule="HF010", reason="tags follow", owner="people-team", expires=now.date())
+    waiver = Waiver(
+        rule="HF010", environment=environments.PROD, reason="tags follow", owner="people-team", expires=now.date()
+    )
     stack = replace(STACK, tables=(replace(PERSONAL, waivers=(waiver,)),))
     context: Any = SimpleNamespace(template_paths=[str(untagged)])
     for days, passes in ((0, True), (1, False)):
         at = now + timedelta(days=days)
-        assert (
-            Conventions(estate(stack), [Placed(stack, environments.PROD)], now=at).validate(context).success is passes
-        )
+        report = Conventions(estate(stack), [Placed(stack, environments.PROD)], now=at).validate(context)
+        assert report.success is passes
+        told = {v.rule_name: v.severity for v in report.violations}
+        assert told == ({} if passes else {"HF010": "error", "HF212": "fatal"})
 
 
 # A stranger's app: none of its names is known here.

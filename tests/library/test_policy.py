@@ -44,7 +44,7 @@ def test_any_declaration_is_taken_or_refused_in_words(arguments: dict[str, objec
     try:
         declared(arguments)
     except DeclarationError as refused:
-        if not str(refused).startswith(f"table {arguments['name']}: "):
+        if not refused.text.startswith(f"table {arguments['name']}: "):
             raise
 
 

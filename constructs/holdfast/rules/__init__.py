@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 
-from holdfast.declaration import DeclarationError
+from holdfast.declaration import DeclarationError, declared_at
 from holdfast.environment import Environment
 from holdfast.estate import Estate
 from holdfast.garbage import uncollected
 from holdfast.model import Table, Waiver
 from holdfast.placement import Placed
-from holdfast.rules import alarms, contract, estate, live, protection, resources, schema, shape, stores
+from holdfast.rules import alarms, contract, estate, live, protection, resources, schema, shape, stores, waivers
 from holdfast.rules.base import Finding, Rule, Source
 from holdfast.rules.engine import ACTIONABLE, finding, run, untouchable
 from holdfast.rules.former import counting, current
 from holdfast.rules.store_subject import StoreSubject
 from holdfast.rules.subjects import TableSubject
-from holdfast.rules.waivers import waived
+from holdfast.rules.waivers import standing, waived
 from holdfast.stores import Store
 from holdfast.template import StackSeen
 
@@ -32,6 +32,7 @@ __all__ = [
     "excused",
     "finding",
     "judge",
+    "standing",
     "verdicts",
 ]
 
@@ -47,6 +48,7 @@ RULES: tuple[Rule, ...] = tuple(
             *stores.RULES,
             *live.RULES,
             *contract.RULES,
+            *waivers.RULES,
         ),
         key=lambda r: r.id,
     )
@@ -68,18 +70,23 @@ def judge(
     """Every verdict about every declared table of ``environments`` and about everything else that ``seen`` shows."""
     places = estate.placements(environments)
     with uncollected():
-        return excused(verdicts(places, seen, POLICY), places, today)
+        return [*excused(verdicts(places, seen, POLICY), places, today), *standing(places, today)]
 
 
 def excused(findings: Iterable[Finding], places: Sequence[Placed], today: date) -> list[Finding]:
-    """``findings``, exempt where a waiver of the table or store holds."""
-    waivers = {
-        p.fill(t.name): [counting(w, isinstance(t, Table)) for w in t.waivers]
+    """``findings``, exempt where a waiver of the table or store holds in that environment."""
+    # By stack, too: a table of the same name elsewhere is another one.
+    known = {
+        (p.env.label, p.name, p.fill(t.name)): (p.env, [counting(w, isinstance(t, Table)) for w in t.waivers])
         for p in places
         for t in (*p.tables, *p.stores)
         if t.waivers
     }
-    return [waived(f, waivers.get(f.table or "", ()), today) for f in findings]
+    found = []
+    for f in findings:
+        env, mine = known.get((f.environment or "", f.stack, f.table or ""), (None, ()))
+        found.append(waived(f, mine, (env,), today) if env and not cannot_be_waived(f) else f)
+    return found
 
 
 def verdicts(places: Sequence[Placed], seen: Sequence[StackSeen], rules: Sequence[Rule] = RULES) -> list[Finding]:
@@ -90,7 +97,7 @@ def verdicts(places: Sequence[Placed], seen: Sequence[StackSeen], rules: Sequenc
 
 def cannot_be_waived(found: Finding) -> bool:
     """Whether a failure is one that nobody may waive or acknowledge."""
-    return not found.rule.waivable and found.untouchable
+    return found.rule is waivers.CURRENT or (not found.rule.waivable and found.untouchable)
 
 
 def check_waivers(estate: Estate) -> None:
@@ -100,11 +107,16 @@ def check_waivers(estate: Estate) -> None:
             for waiver in table.waivers:
                 rule = BY_ID.get(current(waiver.rule))
                 if rule is None:
-                    raise DeclarationError(f"{table.name}: waiver of unknown rule {waiver.rule}; see docs/rules.md")
-                if not rule.waivable and untouchable(table, placed):
+                    said = f"{table.name}: waiver of unknown rule {waiver.rule}; see docs/rules.md"
+                    raise DeclarationError(said, declared_at(waiver))
+                if rule is waivers.CURRENT:
+                    said = f"{table.name}: {rule.id} is about waivers, and cannot be waived"
+                    raise DeclarationError(said, declared_at(waiver))
+                if waiver.environment == placed.env and not rule.waivable and untouchable(table, placed):
                     raise DeclarationError(
                         f"{table.name}: {waiver.rule} cannot be waived for personal durable data in "
-                        f"{placed.env.label}; fix what it finds"
+                        f"{placed.env.label}; fix what it finds",
+                        declared_at(waiver),
                     )
 
 
@@ -113,5 +125,5 @@ def expiring(estate: Estate, today: date) -> Iterator[tuple[Table | Store, Waive
     for stack in estate.stacks:
         for table in (*stack.tables, *stack.stores):
             for waiver in table.waivers:
-                if waiver.expires and 0 <= (left := (waiver.expires - today).days) <= WARN_DAYS:
+                if 0 <= (left := (waiver.expires - today).days) <= WARN_DAYS:
                     yield table, waiver, left

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from holdfast.declaration import checked
 from holdfast.environment import Environment, Tier
 from holdfast.intrinsics import Unknown
 from holdfast.model import Attribute, Data, Durable, Key, Stack, StackKey, Table, Transient
@@ -31,6 +32,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """What the protection of a table follows from."""

@@ -9,7 +9,7 @@ from holdfast.estate import Estate
 from holdfast.model import Stack, Table
 from holdfast.rules import declared as check
 from holdfast.rules.base import Check, Finding, Outcome, Rule, Severity, Source, Verdict, run_check
-from holdfast.rules.waivers import waived
+from holdfast.rules.waivers import standing, waived
 
 
 def lint(estate: Estate, *, today: date) -> list[Finding]:
@@ -19,8 +19,9 @@ def lint(estate: Estate, *, today: date) -> list[Finding]:
         found += _judged(check.DeclaredStack(estate, stack), stack, None)
         for table in stack.tables:
             about = _judged(check.Declared(estate, stack, table), stack, table)
-            found += [waived(f, table.waivers, today) for f in about]
-    return found
+            where = estate.environments_of(stack, table)
+            found += [waived(f, table.waivers, where, today) for f in about]
+    return [*found, *standing(estate.placements(), today, {rule.id for rule in RULES})]
 
 
 def _judged(subject: check.Declared | check.DeclaredStack, stack: Stack, table: Table | None) -> Iterator[Finding]:
