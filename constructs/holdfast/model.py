@@ -69,7 +69,6 @@ class Encryption(Enum):
     AWS_MANAGED = "aws-managed"
 
 
-@checked
 @dataclass(frozen=True, slots=True)
 class StackKey:
     """A customer-managed key of the stack's own: made with it, rotated, and kept as long as its data."""

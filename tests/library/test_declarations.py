@@ -133,7 +133,7 @@ SHOP = estate(
 # Slips
 
 SLIPS: list[tuple[Callable[[], object], str]] = [
-    (lambda: gsi("a", include="total"), "index a-index: include='total' is a text; write include=(\"total\",)"),  # type: ignore[arg-type]
+    (lambda: gsi("a", include="total"), "Index a-index: include is 'total', and has to be a tuple of text"),  # type: ignore[arg-type]
     (lambda: table(indexes=(gsi("a", projection=Projection.INCLUDE),)), "INCLUDE and include=(…) go together"),
     (
         lambda: table(indexes=(gsi("a", projection=Projection.ALL, include=("b",)),)),
