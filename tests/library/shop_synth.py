@@ -31,13 +31,14 @@ def accepted(folder: Path) -> Path:
     """A project whose contracts are what is synthesized."""
     project(folder)
     (folder / "snapshots").mkdir()
-    for stack, content in _contracts().items():
+    for stack, content in accepted_texts().items():
         (folder / "snapshots" / f"{stack}.json").write_text(content)
     return folder
 
 
 @cache
-def _contracts() -> dict[str, str]:
+def accepted_texts() -> dict[str, str]:
+    """The content of contracts, by stack."""
     from holdfast.contract import files, make
 
     return {stack: files.text(contract) for stack, contract in make.contracts(synthesized()).items()}
