@@ -7,6 +7,7 @@ import contextlib
 import json
 import shutil
 import tempfile
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -42,6 +43,26 @@ def accepted_texts() -> dict[str, str]:
     from holdfast.contract import files, make
 
     return {stack: files.text(contract) for stack, contract in make.contracts(synthesized()).items()}
+
+
+class Contracts(Mapping[str, Json]):
+    """Contracts of the shop as files have them, by stack; synthesized when the first one is read."""
+
+    def __getitem__(self, stack: str) -> Json:
+        return _parsed()[stack]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(p.id for p in ESTATE.placements()))
+
+    def __len__(self) -> int:
+        return len(ESTATE.placements())
+
+
+@cache
+def _parsed() -> dict[str, Json]:
+    from holdfast.contract import files
+
+    return {stack: files.parse(content.encode(), stack) for stack, content in accepted_texts().items()}
 
 
 def table(template: Json, name: str = "orders-production") -> Json:

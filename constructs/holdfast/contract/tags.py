@@ -44,20 +44,29 @@ def with_our_names(contract: Json) -> Json:
         return contract
     ours = {theirs: name for name, theirs in used.items()}
     template = contract["template"]
-    resources = {i: _resource(r, ours) for i, r in template.get("Resources", {}).items()}
+    resources = template.get("Resources")
+    if isinstance(resources, dict):
+        template = {**template, "Resources": {i: _resource(r, ours) for i, r in resources.items()}}
     stack = contract["stack"]
     return {
         **contract,
         "stack": {**stack, "tags": _renamed(stack.get("tags"), ours)} if "tags" in stack else stack,
-        "template": {**template, "Resources": resources},
+        "template": template,
     }
 
 
 def _resource(resource: Any, ours: dict[str, str]) -> Any:
     properties = resource.get("Properties") if isinstance(resource, dict) else None
-    if not isinstance(properties, dict) or "Tags" not in properties:
+    if not isinstance(properties, dict) or not properties.keys() & {"Tags", "Replicas"}:
         return resource
-    return {**resource, "Properties": {**properties, "Tags": _renamed(properties["Tags"], ours)}}
+    made = _tagged(properties, ours)
+    if isinstance(replicas := made.get("Replicas"), list):
+        made["Replicas"] = [_tagged(r, ours) if isinstance(r, dict) else r for r in replicas]
+    return {**resource, "Properties": made}
+
+
+def _tagged(properties: Json, ours: dict[str, str]) -> Json:
+    return {name: _renamed(value, ours) if name == "Tags" else value for name, value in properties.items()}
 
 
 def _renamed(tags: Any, ours: dict[str, str]) -> Any:
