@@ -33,17 +33,17 @@ def now(request: pytest.FixtureRequest) -> Iterator[datetime]:
 
 @pytest.fixture(autouse=True)
 def _own_estate() -> Iterator[None]:
-    """A command that was run in another repository leaves that one's `stacks` imported."""
-    before = _stacks()
+    """A command that was run in another repository leaves that one's estate imported."""
+    before = _estates()
     yield
-    if _stacks() != before:
-        for name in _stacks():
+    if _estates() != before:
+        for name in _estates():
             del sys.modules[name]
         sys.modules.update(before)
 
 
-def _stacks() -> dict[str, Any]:
-    return {n: m for n, m in list(sys.modules.items()) if n == "stacks" or n.startswith("stacks.")}
+def _estates() -> dict[str, Any]:
+    return {n: m for n, m in list(sys.modules.items()) if n.partition(".")[0] in ("stacks", "shop")}
 
 
 @pytest.fixture(scope="session", autouse=True)

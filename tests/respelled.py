@@ -34,7 +34,7 @@ def respelled(template: Json, chosen: random.Random) -> Json:
             **{k: v for k, v in template.items() if k != "Resources"},
             "AWSTemplateFormatVersion": "2010-09-09",
             "Description": "in other words",
-            "Metadata": {"aws:cdk:version": "2"},
+            "Metadata": {**template.get("Metadata", {}), "aws:cdk:version": "2"},
             "Resources": resources,
             "Parameters": {
                 **template.get("Parameters", {}),

@@ -15,6 +15,7 @@ from typing import Any
 Json = dict[str, Any]
 Mutation = Callable[[Json, str], bool]
 GONE = object()
+OWNERS = {"Owner", "shop:team"}  # the tag, by estate
 DATABASES = ("AWS::RDS::DBInstance", "AWS::RDS::DBCluster", "AWS::DocDB::DBCluster")
 
 # {name: (the rule that has to hear of it, the change)}
@@ -431,7 +432,7 @@ MUTATIONS |= {
     "topic with other partitions": ("HF532", _topic(lambda p: p.update(PartitionCount=1))),
     "topic kept for an hour": ("HF532", _topic(_reconfigure("retention.ms", "3600000"))),
     "topic with one replica in sync": ("HF532", _topic(_reconfigure("min.insync.replicas", "1"))),
-    "topic renamed": ("HF532", _topic(lambda p: p.update(TopicName="meeting.other"))),
+    "topic renamed": ("HF532", _topic(lambda p: p.update(TopicName=p["TopicName"].partition(".")[0] + ".other"))),
     "topic under another prefix": (
         "HF532",
         _topic(lambda p: p.update(TopicName="x." + p["TopicName"].partition(".")[2])),
@@ -481,9 +482,9 @@ def _old_versions_gone_at_once(template: Json, store: str) -> bool:
 def _owner_changed(template: Json, store: str) -> bool:
     tags = _of(template, store).get("Tags")
     if isinstance(tags, dict):
-        tags["Owner"] = "nobody"
+        tags.update(dict.fromkeys(OWNERS & tags.keys(), "nobody"))
     for tag in tags if isinstance(tags, list) else []:
-        if tag["Key"] == "Owner":
+        if tag["Key"] in OWNERS:
             tag["Value"] = "nobody"
     return bool(tags)
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import jsonschema
 import pytest
 from support import ROOT, Json
+from synth import count, count_stores
 from syrupy.assertion import SnapshotAssertion
 
 from holdfast import Placed
+from holdfast.cli import main
+from holdfast.contract import files, make, page, states
+from holdfast.contract.refused import unacceptable
 from stacks import ESTATE
 
 PLACES = ESTATE.placements()
@@ -17,12 +22,54 @@ PLACES = ESTATE.placements()
 
 @pytest.mark.parametrize("stack", [p.id for p in PLACES])
 def test_stack(stack: str, contracts: dict[str, Json], stack_snapshot: SnapshotAssertion) -> None:
-    assert contracts[stack] == stack_snapshot(name=stack)
+    assert contracts[stack] == stack_snapshot(name=stack), "review it, then run `make accept`"
+
+
+def test_accept_writes_what_the_tests_compare_with(
+    outdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert main(["accept", str(outdir)]) == 0
+    for folder in ("snapshots/*", "docs/register.md"):
+        written = {p.name: p.read_bytes() for p in tmp_path.glob(folder)}
+        assert written == {p.name: p.read_bytes() for p in ROOT.glob(folder)}, "run `make accept`"
+    assert capsys.readouterr().err.endswith(f"; wrote {len(PLACES)} contracts to snapshots/\n")
+
+
+def test_a_contract_is_in_normal_form_and_written_as_it_is_read() -> None:
+    for path in (ROOT / "snapshots").iterdir():
+        contract = files.read(path)
+        assert make.brought_up(contract) == contract
+        assert files.text(contract) == path.read_text(encoding="ascii")
+        assert list(unacceptable(contract)) == []
+
+
+def test_check_says_nothing(outdir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(ROOT)
+    assert main(["check", str(outdir)]) == 0, "run `make accept`"
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(
+        f"{count() + count_stores()} tables and stores, {len(PLACES)} stacks: 0 failed, 0 unknown, "
+    )
+
+
+def test_the_register_has_one_line_per_store_and_environment() -> None:
+    contracts = states.working(ROOT)
+    lines = page.page(contracts).splitlines()
+    assert (ROOT / "docs" / "register.md").read_text() == page.page(dict(reversed(contracts.items())))
+    hooks = "RCSubscription-prod-Storage | rc-subscription-prod-webhook-subscriptions | durable operational"
+    assert f"| prod | {hooks} | DP, RETAIN, PITR 35 days, 4 alarms |" in lines
+    once = "RCSubscription-test-Storage | rc-subscription-test-idempotency | transient operational"
+    assert f"| test | {once} | TTL expiration |" in lines
+    tables = [r for c in contracts.values() for r in c["template"]["Resources"].values() if "Table" in r["Type"]]
+    assert len(lines) > len(tables) > 70
 
 
 def test_every_stack_has_a_snapshot_and_nothing_else_has(templates: dict[str, Json]) -> None:
-    files = {p.name for p in (ROOT / "snapshots").iterdir()}
-    assert files == {f"{p.id}.json" for p in PLACES} == {f"{name}.json" for name in templates}
+    names = {p.name for p in (ROOT / "snapshots").iterdir()}
+    assert names == {f"{p.id}.json" for p in PLACES} == {f"{name}.json" for name in templates}, "run `make accept`"
 
 
 def test_the_documented_schema_holds_for_every_contract() -> None:
@@ -44,6 +91,7 @@ def test_snapshots_hold_nothing_of_the_machine_that_wrote_them() -> None:
 @pytest.mark.parametrize("place", PLACES, ids=lambda p: p.id)
 def test_name_region_and_termination_protection(place: Placed, manifest: dict[str, Json]) -> None:
     """Typed out by hand: these live in the manifest, which no template shows."""
+    assert place.id in STACKS, "add its line to STACKS here"
     name, region, protected = STACKS[place.id]
     artifact = manifest[place.id]
     assert artifact["properties"].get("stackName", place.id) == name

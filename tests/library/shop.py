@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 from holdfast import (
@@ -47,6 +48,7 @@ from holdfast.stores import (
     Registry,
     Service,
     Topic,
+    Upkeep,
 )
 
 LIVE = Environment("live", Tier.PROD, "eu-west-1")
@@ -134,6 +136,31 @@ SESSIONS = Stack(
             lifetime=Transient(ttl="until"),
             data=Data.OPERATIONAL,
         ),
+        Table(
+            name="devices-{region}",
+            purpose="What people signed in with.",
+            key=key("deviceId"),
+            lifetime=Durable(),
+            data=Data.OPERATIONAL,
+        ),
+    ),
+)
+
+NEWSLETTER = Stack(
+    id="Newsletter",
+    system="shop",
+    owner="marketing-team",
+    floor=Guard.ALARMS,
+    tables=(
+        Table(
+            name="newsletter-{region}",
+            purpose="Who reads it; still written here, read elsewhere.",
+            key=key("readerId"),
+            lifetime=Durable(),
+            data=Data.PERSONAL,
+            indexes=(gsi("address"), gsi("shopId", "joinedAt"), gsi("campaign", "joinedAt")),
+            state=State(usage=Usage.MIRROR),
+        ),
     ),
 )
 
@@ -176,6 +203,7 @@ STORES = Stack(
             data=Data.PERSONAL,
             backups=BACKUPS,
             pool=Pool(max_open=50, max_idle=5, max_lifetime=timedelta(hours=1)),
+            upkeep=Upkeep(partitioned=("payment",), archive="shop-archive-{env}"),
         ),
         Cache(
             name="shop-cache-{env}",
@@ -196,14 +224,38 @@ STORES = Stack(
                     keep=timedelta(days=7),
                     groups=("invoices",),
                 ),
+                Topic(
+                    name="orders.failed",
+                    purpose="Orders that nobody could handle.",
+                    partitions=1,
+                    keep=timedelta(days=14),
+                    groups=("repairs",),
+                    dead_letters=True,
+                ),
             ),
         ),
         Bucket(
             name="shop-files-{env}",
             purpose="Invoices as PDF.",
             data=Data.PERSONAL,
-            prefixes=(Prefix(path="invoices/{year}/", purpose="One folder per year."),),
+            prefixes=(
+                Prefix(path="invoices/{year}/", purpose="One folder per year."),
+                Prefix(path="uploads/", purpose="What was not yet looked at.", expire=timedelta(days=7)),
+            ),
             backups=BACKUPS,
+        ),
+        Bucket(
+            name="shop-archive-{env}",
+            purpose="Payments of former years.",
+            data=Data.PERSONAL,
+            locked=timedelta(days=365),
+            prefixes=(
+                Prefix(
+                    path="archive/{table}/",
+                    purpose="One folder per month.",
+                    tiers={"GLACIER_IR": timedelta(days=0), "DEEP_ARCHIVE": timedelta(days=180)},
+                ),
+            ),
         ),
         Documents(name="shop-documents-{env}", purpose="Reviews.", data=Data.PERSONAL, backups=BACKUPS),
         Registry(
@@ -216,4 +268,14 @@ STORES = Stack(
     ),
 )
 
-ESTATE = Estate(name="shop", environments=(LIVE, DEV), policy=POLICY, stacks=(ORDERS, SESSIONS, RETIRED, STORES))
+ESTATE = Estate(
+    name="shop",
+    environments=(LIVE, DEV),
+    policy=POLICY,
+    stacks=(ORDERS, SESSIONS, NEWSLETTER, RETIRED, STORES),
+)
+
+
+def alone(*stacks: Stack) -> Estate:
+    """The shop with these stacks only."""
+    return replace(ESTATE, stacks=stacks)

@@ -11,6 +11,7 @@ from holdfast.cdk.key import stack_key
 from holdfast.cdk.monitoring import add_alarms, add_dashboard, alarm_topic
 from holdfast.cdk.stream import StreamProcessor, application_policy
 from holdfast.cdk.table import GuardedTable
+from holdfast.contract.tags import PRODUCTION
 from holdfast.environment import Tier
 from holdfast.keys import needs_key
 from holdfast.monitoring import table_alarms
@@ -31,8 +32,8 @@ class TableStack(cdk.Stack):
             tags=placed.tags,
             synthesizer=cdk.DefaultStackSynthesizer(generate_bootstrap_version_rule=False),
         )
-        if renamed := placed.policy.renamed_tags:
-            self.template_options.metadata = {"Holdfast": {"Tags": renamed}}
+        if said := _said(placed):
+            self.template_options.metadata = {"Holdfast": said}
         tags = cdk.Tags.of(self)
         for name, value in placed.tags.items():
             tags.add(name, value)
@@ -54,3 +55,10 @@ class TableStack(cdk.Stack):
             add_stores(self, placed, root, key, topic)
         if page := dashboard(placed):
             add_dashboard(self, placed, page)
+
+
+def _said(placed: Placed) -> dict[str, object]:
+    """What comparisons of contracts, which know no estate, have to be told of its names."""
+    renamed, label = placed.policy.renamed_tags, placed.env.label
+    own = placed.env.tier is Tier.PROD and label not in PRODUCTION
+    return {**({"Tags": renamed} if renamed else {}), **({"Production": label} if own else {})}

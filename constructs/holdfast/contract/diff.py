@@ -25,6 +25,8 @@ from holdfast.contract.guards import (
 )
 from holdfast.contract.pairing import Place, body, flat, referring, renames, resources
 from holdfast.contract.reach import OF_STORE, about, mentioned, reach, store_names
+from holdfast.contract.tags import as_used, production
+from holdfast.contract.tags import names as tag_names
 from holdfast.contract.waived import excuses
 
 __all__ = ["SERIOUS", "Change", "Kind", "diff", "referring", "renames"]
@@ -155,6 +157,11 @@ class _Stack:
         return store_names(resources(self.head)) if self.head else {}
 
     def changes(self) -> Iterator[Change]:
+        """Each at the place where the file has it."""
+        used = tag_names(self.head or self.base or {})
+        return (replace(c, path=as_used(c.path, used)) for c in self._changes()) if used else self._changes()
+
+    def _changes(self) -> Iterator[Change]:
         if self.base is None:
             yield self._change(Kind.ADDED, says="the stack is new")
             yield from self._waived({}, self.head or {})
@@ -252,7 +259,7 @@ class _Stack:
     def _of_stack(self, d: Difference) -> Change:
         if d.path[:2] == ("stack", "terminationProtection") and d.before is True:
             return self._differs(Kind.WEAKENED, d, says="termination protection is lost")
-        if d.path == ("stack", "tags", "Environment") and d.before in guards.PRODUCTION:
+        if d.path == ("stack", "tags", "Environment") and d.before in production(self.base or {}):
             return self._differs(Kind.WEAKENED, d, says="production environment is lost")
         if d.path[:2] in (("stack", "name"), ("stack", "environment")):
             says = "CloudFormation makes another stack, and the old one stays as it is"
@@ -392,7 +399,7 @@ class _Stack:
         told: list[Path] = []
         watched = about(old, self.left) if kind == ALARM else None
         elsewhere = watched is not None and watched not in mentioned(new, self.left)
-        for loss in losses(old, new):
+        for loss in losses(old, new, production(base or self.base or {})):
             of_metric = kind == ALARM and loss.path[-1] in ("Dimensions", "Metrics")
             if of_metric and (elsewhere or self._follows(old)):
                 continue

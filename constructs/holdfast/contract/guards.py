@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.cfn.compare import ABSENT
 from holdfast.cfn.tree import read
 from holdfast.contract import deletes, policies
+from holdfast.contract.tags import PRODUCTION, names, production
 from holdfast.text import counted
 
 Json = dict[str, Any]
@@ -66,7 +67,6 @@ PROTECTORS: Mapping[str, str] = {
 }
 PUBLIC = ("AuthenticatedRead", "PublicRead", "PublicReadWrite")  # access of everyone to a bucket
 LIFETIMES, CLASSES = ("transient", "durable"), ("operational", "personal")
-PRODUCTION = ("prod", "production")
 UNTOUCHABLE = frozenset({"DP", "RETAIN", "CMK"})  # of personal durable data in production: nothing approves their loss
 RETAINED = ("Retain", "RetainExceptOnCreate")
 FACTS = frozenset({"data class", "lifetime"})
@@ -178,12 +178,13 @@ def _at(path: str, strength: Callable[[Any], float | None], label: str, short: s
 
 
 DP, CMK, BACKUPS = "deletion protection", "customer-managed key", "recovery period"
+IN_PRODUCTION = "production environment"
 EVERYWHERE = (
     Guard("retained (DeletionPolicy)", ("DeletionPolicy",), _kept, "RETAIN"),
     Guard("retained (UpdateReplacePolicy)", ("UpdateReplacePolicy",), _kept, "RETAIN"),
     _at("Tags/DataClass", _in(*CLASSES), "data class"),
     _at("Tags/Lifetime", _in(*LIFETIMES), "lifetime"),
-    _at("Tags/Environment", lambda v: float(v in PRODUCTION), "production environment"),
+    _at("Tags/Environment", lambda v: float(v in PRODUCTION), IN_PRODUCTION),
 )
 _RDS = (
     _at("DeletionProtection", _on, DP, "DP"),
@@ -343,12 +344,17 @@ def guards_of(kind: str) -> tuple[Guard, ...]:
     return (*OF_TYPE.get(kind, ()), *EVERYWHERE)
 
 
-def losses(old: Json, new: Json) -> Iterator[Loss]:
-    """Every guard that is read from ``old`` and not, or weaker, from ``new``; and what deletes data that did not."""
+def losses(old: Json, new: Json, words: tuple[str, ...] = PRODUCTION) -> Iterator[Loss]:
+    """Every guard that is read from ``old`` and not, or weaker, from ``new``; and what deletes data that did not.
+
+    ``words`` are what the tag Environment says of production.
+    """
     kind = type_of(old)
     if {kind, type_of(new)} == {TABLE, GLOBAL_TABLE}:
         kind, old, new = TABLE, as_table(old), as_table(new)
     yield from _lost(guards_of(kind), old, new)
+    if words != PRODUCTION:
+        yield from _lost((_at("Tags/Environment", lambda v: float(v in words), IN_PRODUCTION),), old, new)
     for path, label in MEMBERS.get(kind, ()):
         yield from _fewer(("Properties", *path.split("/")), label, old, new)
     for path, says, short in AS_IT_IS.get(kind, ()):
@@ -522,14 +528,15 @@ def _dict(value: Any) -> Json:
 def environment(contract: Json) -> str:
     """What an environment is called: the stack's tag Environment, else its account and region."""
     of = stack(contract)
-    return str(read(of, ("tags", "Environment")) or of.get("environment") or "")
+    used = names(contract).get("Environment", "Environment")
+    return str(read(of, ("tags", "Environment")) or read(of, ("tags", used)) or of.get("environment") or "")
 
 
 def in_production(contract: Json, resource: Json) -> bool:
     """By the tag Environment of the resource or the stack, or because the stack is protected from being deleted."""
     of = stack(contract)
-    names = (tag(resource, "Environment"), read(of, ("tags", "Environment")))
-    return of.get("terminationProtection") is True or any(n in PRODUCTION for n in names)
+    said = (tag(resource, "Environment"), read(of, ("tags", "Environment")))
+    return of.get("terminationProtection") is True or any(s in production(contract) for s in said)
 
 
 def stack(contract: Json) -> Json:

@@ -10,6 +10,7 @@ from holdfast.cfn.tree import read, texts
 from holdfast.contract import guards
 from holdfast.contract.history import History, Json
 from holdfast.contract.pairing import referring, renames, resources
+from holdfast.contract.tags import with_our_names
 from holdfast.gap import Since
 from holdfast.intrinsics import Unknown
 
@@ -82,7 +83,7 @@ def value(contract: Json, id_: str, path: tuple[str, ...]) -> Any:
 
 def places(contract: Json, name: str | None, paths: Sequence[str]) -> tuple[list[Place], bool]:
     """Where a rule reads, for one store or for a whole stack; and whether that is more than the store's existence."""
-    known = resources(contract)
+    known = resources(with_our_names(contract))
     own = _own(known, name) if name else []
     found: list[Place] = []
     for kind, _, path in (p.partition(" ") for p in paths):

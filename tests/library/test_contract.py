@@ -10,7 +10,8 @@ import pytest
 from contract_mutants import put
 from hypothesis import given
 from hypothesis import strategies as st
-from support import ROOT, Json
+from shop_synth import Contracts, accepted_texts
+from support import Json
 
 from holdfast.cfn import normal
 from holdfast.cfn.compare import ABSENT, differences
@@ -21,9 +22,8 @@ from holdfast.contract.document import as_json
 from holdfast.contract.guards import store_name
 from holdfast.contract.refused import unacceptable
 
-CONTRACTS = {p.stem: files.read(p) for p in sorted((ROOT / "snapshots").glob("*.json"))}
-ORANGE = "OrangeTheoryStack-prod"
-CONNECTIONS = "orangetheory-UserConnections-prod"
+CONTRACTS = Contracts()
+ORDERS, ORDERS_TABLE = "Orders-production", "orders-production"
 
 
 def changed(stack: str, path: tuple[Any, ...], value: Any) -> list[Change]:
@@ -43,8 +43,8 @@ def find(stack: str, name: str) -> tuple[str, ...]:
 @pytest.mark.parametrize("stack", CONTRACTS)
 def test_a_contract_is_in_normal_form_and_written_as_it_is_read(stack: str) -> None:
     assert make.brought_up(CONTRACTS[stack]) == CONTRACTS[stack]
-    assert files.text(CONTRACTS[stack]) == (ROOT / "snapshots" / f"{stack}.json").read_text(encoding="ascii")
-    assert diff(CONTRACTS, dict(reversed(CONTRACTS.items()))) == []
+    assert files.text(CONTRACTS[stack]) == accepted_texts()[stack]
+    assert diff(CONTRACTS, dict(reversed(list(CONTRACTS.items())))) == []
 
 
 def trusting(principal: Any) -> Json:
@@ -224,46 +224,46 @@ def test_what_has_no_effect_is_left_out_and_what_refers_to_it_keeps_it() -> None
             {"AttributeName": "createdAt", "Enabled": True},
             "TTL is added: items are deleted by createdAt",
         ),
-        (("Properties", "Tags", "Lifetime"), "transient", "lifetime is lowered"),
-        (("Properties", "Tags", "DataClass"), "operational", "data class is lowered"),
+        (("Properties", "Tags", "shop:lifetime"), "transient", "lifetime is lowered"),
+        (("Properties", "Tags", "shop:data"), "operational", "data class is lowered"),
     ],
 )
 def test_a_lost_guard_of_a_table_is_weakened(inside: tuple[str, ...], value: Any, says: str) -> None:
-    found = changed(ORANGE, (*find(ORANGE, CONNECTIONS), *inside), value)
+    found = changed(ORDERS, (*find(ORDERS, ORDERS_TABLE), *inside), value)
     weakened = [c for c in found if c.kind is Kind.WEAKENED]
     assert says in [c.says for c in weakened]
-    assert {c.store for c in weakened} == {CONNECTIONS}
+    assert {c.store for c in weakened} == {ORDERS_TABLE}
 
 
 def test_a_guard_that_comes_back_is_not_weakened() -> None:
-    path = (*find(ORANGE, CONNECTIONS), "Properties", "DeletionProtectionEnabled")
-    off = {**CONTRACTS, ORANGE: put(CONTRACTS[ORANGE], path, False)}
+    path = (*find(ORDERS, ORDERS_TABLE), "Properties", "DeletionProtectionEnabled")
+    off = {**CONTRACTS, ORDERS: put(CONTRACTS[ORDERS], path, False)}
     assert [c.kind for c in diff(off, CONTRACTS)] == [Kind.CHANGED]
     assert not SERIOUS & {c.kind for c in diff(off, CONTRACTS)}
 
 
 def test_termination_protection_removal_rename_and_replacement() -> None:
-    (lost,) = changed(ORANGE, ("stack", "terminationProtection"), ABSENT)
+    (lost,) = changed(ORDERS, ("stack", "terminationProtection"), ABSENT)
     assert (lost.kind, lost.says) == (Kind.WEAKENED, "termination protection is lost")
-    path = find(ORANGE, CONNECTIONS)
-    gone = next(c for c in changed(ORANGE, path, ABSENT) if c.resource == path[2])
-    assert (gone.kind, gone.store) == (Kind.REMOVED, CONNECTIONS)
+    path = find(ORDERS, ORDERS_TABLE)
+    gone = next(c for c in changed(ORDERS, path, ABSENT) if c.resource == path[2])
+    assert (gone.kind, gone.store) == (Kind.REMOVED, ORDERS_TABLE)
     assert gone.says.endswith("its data stays behind, in no stack")
-    stack, *stores = diff(CONTRACTS, {k: v for k, v in CONTRACTS.items() if k != ORANGE})
-    assert (stack.kind, CONNECTIONS in stack.says) == (Kind.REMOVED, True)
-    assert CONNECTIONS in {c.store for c in stores if c.kind is Kind.REMOVED}
-    moved = json.loads(json.dumps(CONTRACTS[ORANGE]).replace('"Key"', '"Key2"'))
-    found = diff(CONTRACTS, {**CONTRACTS, ORANGE: moved})
+    stack, *stores = diff(CONTRACTS, {k: v for k, v in CONTRACTS.items() if k != ORDERS})
+    assert (stack.kind, ORDERS_TABLE in stack.says) == (Kind.REMOVED, True)
+    assert ORDERS_TABLE in {c.store for c in stores if c.kind is Kind.REMOVED}
+    moved = json.loads(json.dumps(CONTRACTS[ORDERS]).replace('"Key"', '"Key2"'))
+    found = diff(CONTRACTS, {**CONTRACTS, ORDERS: moved})
     assert [(c.kind, c.resource, c.before) for c in found] == [(Kind.REPLACED, "Key2", "Key")]
 
 
 @pytest.mark.parametrize(
     ("stack", "kind", "name"),
     [
-        ("LifecyclePlatform-prod", "AWS::RDS::DBInstance", "DBName"),
-        ("LifecyclePlatform-prod", "AWS::RDS::DBInstance", "MasterUsername"),
-        ("LeadTrackingStack-prod", "AWS::DynamoDB::Table", "TableName"),
-        ("MeetingSystem-prod", "AWS::S3::Bucket", "BucketName"),
+        ("Stores-live", "AWS::RDS::DBInstance", "DBName"),
+        ("Stores-live", "AWS::RDS::DBInstance", "MasterUsername"),
+        ("Newsletter-live", "AWS::DynamoDB::Table", "TableName"),
+        ("Stores-live", "AWS::S3::Bucket", "BucketName"),
     ],
 )
 def test_what_cannot_be_changed_in_place_is_replaced(stack: str, kind: str, name: str) -> None:

@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from declare import estate
+from shop import ESTATE, alone
 from support import Json
 
 from holdfast import DeclarationError, Placed, Stack
@@ -19,10 +19,9 @@ from holdfast.rules import ACTIONABLE, judge
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.stores import OF_STORES, OF_TABLES
 from holdfast.template import StackSeen
-from stacks import ESTATE
 
 PLACES = {p.id: p for p in ESTATE.placements()}
-TABLES, STORES = "MiyabiLambda-production", "MeetingSystem-prod"
+TABLES, STORES = "Orders-production", "Stores-live"
 ROOT = "arn:aws:iam::111122223333:root"
 OWN = {"Ref": "AWS::AccountId"}
 Change = Callable[[Json], Any]
@@ -32,7 +31,7 @@ def judged(placed: Placed, template: Json) -> list[Finding]:
     stack = StackSeen(
         id=placed.id, where=placed.id, template=template, name=placed.name, region=placed.region, protected=True
     )
-    return judge(estate(placed.stack), [stack], [placed.env], today=date(2026, 11, 16))
+    return judge(alone(placed.stack), [stack], [placed.env], today=date(2026, 11, 16))
 
 
 def heard(placed: Placed, template: Json) -> set[str]:
@@ -272,12 +271,12 @@ def test_what_no_list_had_is_heard_of(name: str, templates: dict[str, Json]) -> 
 @pytest.mark.parametrize(
     ("name", "table"),
     [
-        ("key disabled", "miyabi-lambda-data-production"),
-        ("key given to another account", "miyabi-lambda-data-production"),
-        ("table for another account", "miyabi-lambda-data-production"),
-        ("items to Kinesis", "miyabi-lambda-data-production"),
-        ("include in SSESpecification", "miyabi-lambda-data-production"),
-        ("database with AssociatedRoles", "meeting-prod"),
+        ("key disabled", "orders-production"),
+        ("key given to another account", "orders-production"),
+        ("table for another account", "orders-production"),
+        ("items to Kinesis", "orders-production"),
+        ("include in SSESpecification", "orders-production"),
+        ("database with AssociatedRoles", "shop-live"),
     ],
 )
 def test_it_is_said_of_the_table_or_store_that_it_concerns(name: str, table: str, templates: dict[str, Json]) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from declare import estate
+from declare import TEST, estate
 from hypothesis import HealthCheck, given, settings
+from shop import DEV, ESTATE, LIVE, ORDERS, RETIRED, STORES, alone
+from shop_synth import synth
 from strategies import ENVIRONMENTS, GUARDS, legal_tables
 from support import CONTEXT, Json
 
@@ -17,9 +19,7 @@ from holdfast import Data, DeclarationError, Durable, Environment, Guard, Placed
 from holdfast.advice import logical_id
 from holdfast.policy import MAX_RECOVERY_DAYS, TAGS
 from holdfast.template import StackSeen, observe
-from stacks import ESTATE, acs, environments, lifecycle, orange_theory
 
-PROD = environments.PROD
 PLAIN: dict[str, Any] = {"purpose": "", "key": key("id"), "lifetime": Durable(), "data": Data.OPERATIONAL}
 
 
@@ -65,50 +65,44 @@ def test_a_personal_table_without_a_key_cannot_be_built() -> None:
     table = Table(name="people", **PLAIN | {"data": Data.PERSONAL})
     stack = Stack(id="People-{env}", system="s", owner="o", tables=(table,))
     with pytest.raises(DeclarationError, match="table people needs a customer-managed key: pass the stack's key"):
-        GuardedTable(cdk.Stack(), table, Placed(stack, environments.TEST))
+        GuardedTable(cdk.Stack(), table, Placed(stack, TEST))
 
 
 def test_a_ttl_floor_without_an_attribute_is_refused(tmp_path: Path) -> None:
     stack = Stack(id="S-{env}", system="s", owner="o", tables=(Table(name="orders", **PLAIN, floor=Guard.TTL),))
     with pytest.raises(DeclarationError, match="table orders has TTL in its floor and no attribute for it"):
-        synthesized(stack, environments.TEST, tmp_path)
+        synthesized(stack, TEST, tmp_path)
 
 
 def test_logical_ids_do_not_depend_on_the_order_of_declarations(templates: dict[str, Json], tmp_path: Path) -> None:
-    for stack in (orange_theory.STACK, acs.STACK):
+    for stack in (ORDERS, RETIRED):
+        id_ = Placed(stack, LIVE).id
         other = replace(stack, tables=tuple(reversed(stack.tables)), patterns=(), entities=())
-        after = synthesized(other, PROD, tmp_path)["Resources"].keys()
-        before = templates[Placed(stack, PROD).id]["Resources"].keys()
-        assert after == before
+        after = synth(alone(other), tmp_path, "live")[id_]["Resources"].keys()
+        assert after == templates[id_]["Resources"].keys()
 
 
 def test_a_new_table_leaves_the_others_alone(templates: dict[str, Json], tmp_path: Path) -> None:
-    stack = orange_theory.STACK
-    new = Table(name="studio-Rooms-{env}", **PLAIN, indexes=(gsi("storeId"),))
-    template = synthesized(replace(stack, tables=(new, *stack.tables)), PROD, tmp_path)
-    before, after = templates["OrangeTheoryStack-prod"]["Resources"], template["Resources"]
+    new = Table(name="rooms-{env}", **PLAIN, indexes=(gsi("shopId"),))
+    made = synth(alone(replace(ORDERS, tables=(new, *ORDERS.tables))), tmp_path, "live")
+    before, after = templates["Orders-production"]["Resources"], made["Orders-production"]["Resources"]
     added = after.keys() - before.keys()
     assert {after[i]["Type"] for i in added} == {"AWS::DynamoDB::Table", "AWS::CloudWatch::Alarm"}
     assert {i for i in before if after[i] != before[i]} == {"Dashboard"}
 
 
 def test_an_index_in_one_stack_changes_no_other(templates: dict[str, Json], tmp_path: Path) -> None:
-    from holdfast.cdk import app
-
-    *others, last = (s for s in ESTATE.stacks if s.system == "callytics")
-    changed, *tables = last.tables
+    changed, *tables = ORDERS.tables
     changed = replace(changed, indexes=(*changed.indexes, gsi("addedLater")))
-    stacks = (*others, replace(last, tables=(changed, *tables)))
-    app(estate(*stacks), CONTEXT | {"env": "prod"}, str(tmp_path)).synth()
-    after = {
-        p.id: json.loads((tmp_path / f"{p.id}.template.json").read_text()) for p in estate(*stacks).placements([PROD])
-    }
-    assert [id_ for id_ in after if after[id_] != templates[id_]] == [Placed(last, PROD).id]
+    stacks = (replace(s, tables=(changed, *tables)) if s is ORDERS else s for s in ESTATE.stacks)
+    after = synth(alone(*stacks), tmp_path, "live")
+    assert after.keys() == {p.id for p in ESTATE.placements([LIVE])}
+    assert [id_ for id_ in after if after[id_] != templates[id_]] == [Placed(ORDERS, LIVE).id]
 
 
 def test_a_stack_of_tables_and_other_stores_has_one_dashboard_for_both(tmp_path: Path) -> None:
-    mixed = replace(lifecycle.STACK, tables=(Table(name="orders", **PLAIN),))
-    resources = synthesized(mixed, PROD, tmp_path)["Resources"]
+    mixed = replace(STORES, tables=(Table(name="orders", **PLAIN),))
+    resources = synth(alone(mixed), tmp_path, "live")["Stores-live"]["Resources"]
     widgets = json.loads(resources["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"])["widgets"]
     shown = {arn.partition(":alarm:")[2] for w in widgets for arn in w["properties"].get("alarms", ())}
     alarms = (r["Properties"] for r in resources.values() if r["Type"] == "AWS::CloudWatch::Alarm")
@@ -128,8 +122,14 @@ def keys(templates: dict[str, Json]) -> dict[str, Json]:
 
 
 def test_one_key_per_stack_that_needs_one(templates: dict[str, Json]) -> None:
-    """Personal data in either environment, or an alarm topic, which only prod stacks and Miyabi have."""
-    assert set(templates) - set(keys(templates)) == {"RCSubscription-test-Storage"}
+    """Personal data in either environment, or an alarm topic, which all stacks of live have and one of dev."""
+    plain = {
+        p.id
+        for p in ESTATE.placements([DEV])
+        if p.stack.id != "Newsletter" and all(s.data is Data.OPERATIONAL for s in (*p.tables, *p.stores))
+    }
+    assert "Sessions-dev" in plain
+    assert set(templates) - set(keys(templates)) == plain
 
 
 def test_keys_rotate_have_an_alias_and_stay_with_their_tables(templates: dict[str, Json]) -> None:
@@ -139,19 +139,7 @@ def test_keys_rotate_have_an_alias_and_stay_with_their_tables(templates: dict[st
         assert k["DeletionPolicy"] == k["UpdateReplacePolicy"]
         aliases = [r for r in templates[stack]["Resources"].values() if r["Type"] == "AWS::KMS::Alias"]
         assert [a["Properties"]["AliasName"] for a in aliases] == [f"alias/holdfast/{stack}"]
-    assert retained == {
-        "CallAnalytics-Prod-Storage",
-        "MessageSystemStack-prod",
-        "OrangeTheoryStack-prod",
-        "LeadTrackingStack-prod",
-        "ConnectionServiceStack-prod",
-        "LegacyTablesStack-prod",
-        "AcsTables-prod",
-        "AcsTables-test",
-        "MiyabiLambda-production",
-        "LifecyclePlatform-prod",
-        "MeetingSystem-prod",
-    }
+    assert retained == {"Orders-production", "Newsletter-live", "Retired-live", "Stores-live"}
 
 
 def test_key_policies_are_not_open(templates: dict[str, Json]) -> None:
@@ -183,4 +171,6 @@ def test_alarm_topics_are_encrypted_and_open_to_cloudwatch_of_this_account_only(
             assert [s["Condition"] for s in allowed] == [
                 {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
             ]
-    assert topics == 11 + 1  # every prod stack, and Miyabi in test
+    assert (
+        topics == len(ESTATE.placements([LIVE])) + 2
+    )  # every stack of live; of dev, one with watched tables, one with a consumer

@@ -8,12 +8,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import MOMENTS, ROOT, Json, copied, settle
+from shop import DEV, ESTATE, alone
+from shop_synth import accepted, accepted_texts, project, table
+from support import MOMENTS, Json, copied, settle
 
 from holdfast import stamp
 from holdfast.cli import main
@@ -25,10 +26,9 @@ from holdfast.contract.touch import touches
 from holdfast.rules import RULES
 from holdfast.rules.base import ORDER
 from holdfast.rules.reading import reading
-from stacks import ESTATE
 
-LEADS, LEADS_TABLE = "LeadTrackingStack-prod", "LeadTracking-v2-us-east-1"
-MIYABI = "MiyabiLambda-test"
+NEWS, NEWS_TABLE = "Newsletter-live", "newsletter-eu-west-1"
+SALES = "Orders-dev"
 Run = Callable[..., tuple[int, list[Json], str]]
 
 
@@ -37,8 +37,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository of two stacks: their contracts, and no estate."""
     (tmp_path / ".git").mkdir()
     (tmp_path / "snapshots").mkdir()
-    for id_ in (LEADS, MIYABI):
-        shutil.copy(ROOT / "snapshots" / f"{id_}.json", tmp_path / "snapshots")
+    for id_ in (NEWS, SALES):
+        (tmp_path / "snapshots" / f"{id_}.json").write_text(accepted_texts()[id_])
     monkeypatch.delenv("HOLDFAST_ESTATE", raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -50,10 +50,10 @@ def folder(outdir: Path, repository: Path) -> Path:
     made = repository / "cdk.out"
     made.mkdir()
     manifest = json.loads((outdir / "manifest.json").read_text())
-    own = {k: v for k, v in manifest["artifacts"].items() if k.removesuffix(".assets") in (LEADS, MIYABI)}
+    own = {k: v for k, v in manifest["artifacts"].items() if k.removesuffix(".assets") in (NEWS, SALES)}
     (made / "manifest.json").write_text(json.dumps({"artifacts": own}))
     shutil.copy(outdir / "validation-report.json", made)
-    for id_ in (LEADS, MIYABI):
+    for id_ in (NEWS, SALES):
         for kind in ("template", "assets"):
             shutil.copy(outdir / f"{id_}.{kind}.json", made)
     for _, entry in assets_of(made):
@@ -63,8 +63,8 @@ def folder(outdir: Path, repository: Path) -> Path:
 
 @pytest.fixture
 def whole(outdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The output of this estate, to be checked in this repository."""
-    monkeypatch.chdir(ROOT)
+    """The output of the shop, to be checked in its own repository."""
+    monkeypatch.chdir(accepted(tmp_path / "shop"))
     return copied(outdir, tmp_path / "whole")
 
 
@@ -79,7 +79,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def assets_of(folder: Path) -> list[tuple[str, Json]]:
-    found = json.loads((folder / f"{MIYABI}.assets.json").read_text())["files"]
+    found = json.loads((folder / f"{SALES}.assets.json").read_text())["files"]
     return [(i, e) for i, e in found.items() if not e["source"]["path"].endswith(".json")]
 
 
@@ -94,16 +94,16 @@ def edit(folder: Path, file: str, change: Callable[[Json], Any]) -> None:
 
 
 def table_of(template: Json) -> Json:
-    found: list[Json] = [r for r in template["Resources"].values() if r["Type"] == "AWS::DynamoDB::Table"]
-    (table,) = found
-    return table
+    return table(template, NEWS_TABLE)
 
 
-def test_what_is_synthesized_is_what_was_reviewed(outdir: Path, folder: Path, run: Run, monkeypatch: Any) -> None:
+def test_what_is_synthesized_is_what_was_reviewed(
+    outdir: Path, folder: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert run(folder)[:2] == (0, [])
-    monkeypatch.chdir(ROOT)
+    monkeypatch.chdir(accepted(tmp_path / "shop"))
     assert run(outdir)[:2] == (0, [])
-    assert run(outdir, "--env", "prod")[:2] == (0, [])  # the stacks of test are there, and are not judged
+    assert run(outdir, "--env", "live")[:2] == (0, [])  # the stacks of dev are there, and are not judged
 
 
 # What is synthesized differs
@@ -172,31 +172,31 @@ def add(name: str, resource: Any) -> Callable[[Json], Any]:
 def test_a_change_of_a_template_is_told(
     change: Callable[[Json], Any], rule: str | None, store: bool, path: str, folder: Path, run: Run
 ) -> None:
-    edit(folder, f"{LEADS}.template.json", change)
+    edit(folder, f"{NEWS}.template.json", change)
     code, findings, _ = run(folder)
     told = [f for f in findings if rule in (None, f["rule"]) and path in (f["path"] or "") and f["change"]]
     assert (code, bool(told)) == (1, True), findings
-    assert {f["store"] for f in told} == {LEADS_TABLE if store else None}
-    assert {(f["stack"], f["environment"]) for f in told} == {("LeadTrackingStack", "prod")}
-    assert all(LEADS in f["where"] and f["detail"] and f["fix"] for f in told)
+    assert {f["store"] for f in told} == {NEWS_TABLE if store else None}
+    assert {(f["stack"], f["environment"]) for f in told} == {("Newsletter", "live")}
+    assert all(NEWS in f["where"] and f["detail"] and f["fix"] for f in told)
 
 
 def test_every_resource_that_leaves_is_told_by_its_logical_id(folder: Path, run: Run) -> None:
-    names = list(json.loads((folder / f"{LEADS}.template.json").read_text())["Resources"])
-    edit(folder, f"{LEADS}.template.json", lambda t: t["Resources"].clear())
+    names = list(json.loads((folder / f"{NEWS}.template.json").read_text())["Resources"])
+    edit(folder, f"{NEWS}.template.json", lambda t: t["Resources"].clear())
     code, findings, _ = run(folder)
     assert code == 1
     assert {f["where"].partition("#")[2] for f in findings} >= set(names)
-    assert LEADS_TABLE in {f["store"] for f in findings if f["change"] == "removed"}
+    assert NEWS_TABLE in {f["store"] for f in findings if f["change"] == "removed"}
 
 
 @pytest.mark.parametrize(
     ("member", "value", "rule", "path"),
     [
-        ("environment", "aws://123456789012/us-east-1", None, "stack/environment"),
+        ("environment", "aws://123456789012/eu-west-1", None, "stack/environment"),
         ("assumeRoleArn", "arn:aws:iam::999999999999:role/x", "HF705", "stack/assumeRoleArn"),
         ("cloudFormationExecutionRoleArn", "arn:aws:iam::999999999999:role/x", "HF705", "stack/cloudFormation"),
-        ("notificationArns", ["arn:aws:sns:us-east-1:999999999999:t"], "HF705", "stack/notificationArns"),
+        ("notificationArns", ["arn:aws:sns:eu-west-1:999999999999:t"], "HF705", "stack/notificationArns"),
         ("parameters", {"P": "secret-value"}, "HF705", "stack/parameters"),
         ("tags", {}, "HF705", "stack/tags"),
         ("terminationProtection", False, None, "stack/terminationProtection"),
@@ -209,7 +209,7 @@ def test_a_change_of_the_manifest_is_told(
     member: str, value: Any, rule: str | None, path: str, folder: Path, run: Run
 ) -> None:
     def change(manifest: Json) -> None:
-        artifact = manifest["artifacts"][LEADS]
+        artifact = manifest["artifacts"][NEWS]
         target = artifact if member == "environment" else artifact["properties"]
         target[member] = value
         if value is None:
@@ -220,12 +220,12 @@ def test_a_change_of_the_manifest_is_told(
     assert code == 1
     told = [f for f in findings if (f["path"] or "").startswith(path) and rule in (None, f["rule"])]
     assert told
-    assert LEADS in told[0]["where"]
+    assert NEWS in told[0]["where"]
     assert "secret-value" not in json.dumps(findings)
 
 
 def test_a_template_that_was_edited_after_the_synth_is_told(folder: Path, run: Run) -> None:
-    path = folder / f"{LEADS}.template.json"
+    path = folder / f"{NEWS}.template.json"
     path.write_text(path.read_text() + "\n")
     code, (finding,), _ = run(folder)
     assert (code, finding["rule"], finding["path"]) == (1, "HF705", "stack/stackTemplateAssetObjectUrl")
@@ -257,7 +257,7 @@ def test_an_upload_to_elsewhere_is_told(where: str, folder: Path, run: Run) -> N
             for destination in asset["destinations"].values():
                 destination[where] = "elsewhere"
 
-    edit(folder, f"{MIYABI}.assets.json", change)
+    edit(folder, f"{SALES}.assets.json", change)
     code, findings, _ = run(folder)
     assert (code, {f["rule"] for f in findings}) == (1, {"HF705"})
 
@@ -265,20 +265,20 @@ def test_an_upload_to_elsewhere_is_told(where: str, folder: Path, run: Run) -> N
 def test_sarif_points_at_the_line_of_the_contract_where_nothing_is_declared(
     folder: Path, repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    names = list(json.loads((folder / f"{LEADS}.template.json").read_text())["Resources"])
-    edit(folder, f"{LEADS}.template.json", lambda t: t["Resources"].clear())
+    names = list(json.loads((folder / f"{NEWS}.template.json").read_text())["Resources"])
+    edit(folder, f"{NEWS}.template.json", lambda t: t["Resources"].clear())
     assert main(["check", str(folder), "--format", "sarif"], now=MOMENTS["morning"]) == 1
     results = json.loads(capsys.readouterr().out)["runs"][0]["results"]
     places = [r["locations"][0]["physicalLocation"] for r in results]
-    lines = (repository / "snapshots" / f"{LEADS}.json").read_text().splitlines()
+    lines = (repository / "snapshots" / f"{NEWS}.json").read_text().splitlines()
     shown = {lines[p["region"]["startLine"] - 1].strip().partition(":")[0].strip('"') for p in places}
-    assert {p["artifactLocation"]["uri"] for p in places} == {f"snapshots/{LEADS}.json"}
+    assert {p["artifactLocation"]["uri"] for p in places} == {f"snapshots/{NEWS}.json"}
     assert set(names) <= shown
     assert len({r["partialFingerprints"]["holdfast/v1"] for r in results}) == len(results)
 
 
 def test_what_is_gone_is_told_by_a_rule_that_wants_it_there(folder: Path, run: Run) -> None:
-    edit(folder, f"{LEADS}.template.json", lambda t: t["Resources"].clear())
+    edit(folder, f"{NEWS}.template.json", lambda t: t["Resources"].clear())
     _, findings, _ = run(folder)
     rules = {f["detail"].partition(" is gone")[0]: f["rule"] for f in findings if " is gone" in f["detail"]}
     assert (rules["AWS::CloudWatch::Alarm"], rules["AWS::DynamoDB::Table"]) == ("HF205", "HF201")
@@ -288,7 +288,7 @@ def test_what_is_gone_is_told_by_a_rule_that_wants_it_there(folder: Path, run: R
 def test_what_cannot_be_approved_is_to_be_undone(folder: Path, run: Run) -> None:
     edit(
         folder,
-        f"{LEADS}.template.json",
+        f"{NEWS}.template.json",
         lambda t: properties(t).update(DeletionProtectionEnabled=False, TableClass="X"),
     )
     _, findings, _ = run(folder)
@@ -298,12 +298,12 @@ def test_what_cannot_be_approved_is_to_be_undone(folder: Path, run: Run) -> None
 
 
 def test_the_worst_difference_is_the_first_that_the_synth_names(contracts: dict[str, Json]) -> None:
-    made = json.loads(json.dumps(contracts[LEADS]))
+    made = json.loads(json.dumps(contracts[NEWS]))
     resources = made["template"]["Resources"]
     properties(made["template"])["DeletionProtectionEnabled"] = False
     for name in [k for k, r in resources.items() if r["Type"] == "AWS::CloudWatch::Alarm"]:
         del resources[name]
-    found = check.compare(check.Sides(contracts={LEADS: contracts[LEADS]}, made={LEADS: made}))
+    found = check.compare(check.Sides(contracts={NEWS: contracts[NEWS]}, made={NEWS: made}))
     assert (found[0].rule.id, min(found, key=check.rank).rule.id) == ("HF205", "HF001")
 
 
@@ -317,7 +317,7 @@ def test_an_acknowledgement_that_is_gone_from_many_stacks_is_told_once(
     assert main(["check", str(folder)], now=MOMENTS["morning"]) == 1
     first, where, same, _ = capsys.readouterr().out.splitlines()
     assert first.endswith("acknowledged/a reason of its own is gone")
-    assert (LEADS in where, MIYABI in same) == (True, True)
+    assert (NEWS in where, SALES in same) == (True, True)
 
 
 # Which stacks are expected
@@ -332,33 +332,33 @@ def drop(folder: Path, wanted: Callable[[str], bool]) -> None:
 
 
 def test_a_contract_without_its_stack_is_told(whole: Path, run: Run) -> None:
-    drop(whole, lambda name: name == LEADS)
+    drop(whole, lambda name: name == NEWS)
     code, findings, _ = run(whole)
     assert code == 1
-    assert {(f["rule"], f["store"]) for f in findings} == {("HF201", LEADS_TABLE), ("HF702", None)}
-    assert LEADS_TABLE in next(f["detail"] for f in findings if f["rule"] == "HF702")
+    assert {(f["rule"], f["store"]) for f in findings} == {("HF201", NEWS_TABLE), ("HF702", None)}
+    assert NEWS_TABLE in next(f["detail"] for f in findings if f["rule"] == "HF702")
 
 
-@pytest.mark.parametrize("asked", [("--env", "test"), ("--env", "all"), ()])
+@pytest.mark.parametrize("asked", [("--env", "dev"), ("--env", "all"), ()])
 def test_an_environment_that_was_not_synthesized_is_one_unknown_with_the_command(
     asked: tuple[str, ...], whole: Path, run: Run
 ) -> None:
-    tests = {p.id for p in ESTATE.placements(ESTATE.named("test"))}
-    drop(whole, lambda name: name.removesuffix(".assets") in tests)
+    dev = {p.id for p in ESTATE.placements([DEV])}
+    drop(whole, lambda name: name.removesuffix(".assets") in dev)
     undeclared(whole, {})  # another team's stack of that environment does not make it synthesized
-    edit(whole, "manifest.json", lambda m: m["artifacts"]["Theirs"]["properties"].update(tags={"Environment": "test"}))
+    edit(whole, "manifest.json", lambda m: m["artifacts"]["Theirs"]["properties"].update(tags={"shop:stage": "dev"}))
     code, (finding,), _ = run(whole, *asked)
-    assert (code, finding["rule"], finding["outcome"], finding["environment"]) == (3, "HF702", "unknown", "test")
-    assert finding["detail"] == f"test was not synthesized: {len(tests)} stacks could not be judged"
-    assert "cdk synth -c env=test" in finding["fix"]
-    assert run(whole, "--env", "prod")[:2] == (0, [])
+    assert (code, finding["rule"], finding["outcome"], finding["environment"]) == (3, "HF702", "unknown", "dev")
+    assert finding["detail"] == f"dev was not synthesized: {len(dev)} stacks could not be judged"
+    assert "cdk synth -c env=dev" in finding["fix"]
+    assert run(whole, "--env", "live")[:2] == (0, [])
 
 
 def test_without_contracts_such_an_environment_is_unknown_too(folder: Path, run: Run, repository: Path) -> None:
     estate(repository)
     shutil.rmtree(repository / "snapshots")
-    drop(folder, lambda name: name.startswith(MIYABI))
-    code, findings, _ = run(folder, "--env", "test")
+    drop(folder, lambda name: name.startswith(SALES))
+    code, findings, _ = run(folder, "--env", "dev")
     assert (code, [(f["rule"], f["outcome"]) for f in findings]) == (3, [("HF702", "unknown")])
 
 
@@ -366,38 +366,37 @@ def test_without_an_estate_contracts_and_templates_are_compared(folder: Path, ru
     code, findings, err = run(folder)
     assert (code, findings) == (0, [])
     assert err.startswith("no estate is named here: what was synthesized is compared with the contracts")
-    (repository / "snapshots" / f"{LEADS}.json").unlink()
+    (repository / "snapshots" / f"{NEWS}.json").unlink()
     code, findings, _ = run(folder)
     told = {(f["rule"], f["change"], f["environment"]) for f in findings}  # of the stack, its table and what it allows
-    assert (code, told) == (1, {("HF701", "added", "prod")})
-    assert run(folder, "--env", "test")[:2] == (0, [])
-    drop(folder, lambda name: name == MIYABI)
+    assert (code, told) == (1, {("HF701", "added", "live")})
+    assert run(folder, "--env", "dev")[:2] == (0, [])
+    drop(folder, lambda name: name == SALES)
     code, findings, _ = run(folder)
     assert {(f["rule"], f["outcome"]) for f in findings} == {("HF701", "fail"), ("HF702", "unknown")}
-    assert (code, run(folder, "--env", "test")[0], run(folder, "--env", "staging")[0]) == (1, 3, 2)
+    assert (code, run(folder, "--env", "dev")[0], run(folder, "--env", "staging")[0]) == (1, 3, 2)
 
 
 def test_a_stack_is_followed_through_another_construct_id(folder: Path, run: Run, repository: Path) -> None:
-    path = repository / "snapshots" / f"{LEADS}.json"
-    path.write_text(path.read_text().replace(f'"{LEADS}/', '"Former/'))
+    path = repository / "snapshots" / f"{NEWS}.json"
+    path.write_text(path.read_text().replace(f'"{NEWS}/', '"Former/'))
     path.rename(path.with_name("Former.json"))
     code, (finding,), _ = run(folder)
     assert (code, finding["rule"], finding["change"], finding["path"]) == (1, "HF705", "changed", "stack/id")
-    assert (finding["before"], finding["after"]) == ('"Former"', f'"{LEADS}"')
+    assert (finding["before"], finding["after"]) == ('"Former"', f'"{NEWS}"')
 
 
 def test_a_contract_that_names_no_environment_stands_alone(folder: Path, run: Run, repository: Path) -> None:
-    path = repository / "snapshots" / f"{LEADS}.json"
+    path = repository / "snapshots" / f"{NEWS}.json"
     contract = json.loads(path.read_text())
     del contract["stack"]["tags"]
     (repository / "snapshots" / "Alone.json").write_text(json.dumps(contract))
     code, (finding,), _ = run(folder)
-    assert (code, finding["rule"], finding["outcome"], finding["stack"]) == (3, "HF702", "unknown", "LeadTrackingStack")
+    assert (code, finding["rule"], finding["outcome"], finding["stack"]) == (3, "HF702", "unknown", "Newsletter")
 
 
 def estate(repository: Path) -> None:
-    for name in ("stacks", "pyproject.toml"):
-        (repository / name).symlink_to(ROOT / name)
+    project(repository)
 
 
 def test_without_contracts_the_rules_judge_alone(folder: Path, run: Run, repository: Path) -> None:
@@ -413,33 +412,33 @@ def test_without_contracts_the_rules_judge_alone(folder: Path, run: Run, reposit
 
 def test_a_declared_stack_without_a_contract_is_told(folder: Path, run: Run, repository: Path) -> None:
     estate(repository)
-    (repository / "snapshots" / f"{LEADS}.json").unlink()
+    (repository / "snapshots" / f"{NEWS}.json").unlink()
     code, findings, _ = run(folder, "--select", "HF701")
-    assert (code, {(f["rule"], f["stack"]) for f in findings}) == (1, {("HF701", "LeadTrackingStack")})
-    assert f"snapshots/{LEADS}.json" in {f["where"] for f in findings}
+    assert (code, {(f["rule"], f["stack"]) for f in findings}) == (1, {("HF701", "Newsletter")})
+    assert f"snapshots/{NEWS}.json" in {f["where"] for f in findings}
     assert run(folder, "--ignore", "HF701,HF201")[:2] == (0, [])
 
 
 def test_a_damaged_contract_is_one_line_and_exit_2(folder: Path, run: Run, repository: Path) -> None:
-    (repository / "snapshots" / f"{LEADS}.json").write_text("{")
+    (repository / "snapshots" / f"{NEWS}.json").write_text("{")
     code, _, err = run(folder)
     assert (code, err.count("\n")) == (2, 1)
 
 
 def test_an_output_of_other_declarations_is_refused(outdir: Path, folder: Path, run: Run, repository: Path) -> None:
     assert json.loads((outdir / stamp.FILE).read_text())["declarations"] == stamp.digest(ESTATE)
-    assert stamp.digest(ESTATE) != stamp.digest(replace(ESTATE, stacks=ESTATE.stacks[1:]))
+    assert stamp.digest(ESTATE) != stamp.digest(alone(*ESTATE.stacks[1:]))
     estate(repository)
-    stamp.write(folder, replace(ESTATE, stacks=ESTATE.stacks[1:]))
+    stamp.write(folder, alone(*ESTATE.stacks[1:]))
     code, findings, err = run(folder)
     assert (code, findings) == (2, [])
     assert err == f"holdfast: {folder} is of other declarations: run `make synth`, or `cdk synth -c env=all`, again\n"
 
 
 def test_the_digest_of_declarations_is_the_same_in_every_process() -> None:
-    program = "from stacks import ESTATE; from holdfast import stamp; print(stamp.digest(ESTATE))"
+    program = "from shop import ESTATE; from holdfast import stamp; print(stamp.digest(ESTATE))"
     environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert done.stdout.strip() == stamp.digest(ESTATE)
 
 
@@ -464,20 +463,20 @@ def stage(folder: Path, id_: str, change: Callable[[Json], Any] = lambda _: None
 
 
 def test_an_unprotected_copy_of_a_stack_in_a_stage_is_told(folder: Path, run: Run) -> None:
-    stage(folder, LEADS, lambda t: properties(t).update(DeletionProtectionEnabled=False))
+    stage(folder, NEWS, lambda t: properties(t).update(DeletionProtectionEnabled=False))
     code, findings, _ = run(folder)
     assert (code, {f["rule"] for f in findings}) == (1, {"HF701"})
-    assert f"snapshots/assembly-Again-{LEADS}.json" in {f["where"] for f in findings}
+    assert f"snapshots/assembly-Again-{NEWS}.json" in {f["where"] for f in findings}
 
 
 def test_a_copy_of_a_declared_table_in_a_stage_is_told(whole: Path, run: Run) -> None:
-    stage(whole, LEADS)
-    code, findings, _ = run(whole, "--env", "prod")
-    assert (code, {(f["rule"], f["store"]) for f in findings}) == (1, {("HF204", LEADS_TABLE)})
+    stage(whole, NEWS)
+    code, findings, _ = run(whole, "--env", "live")
+    assert (code, {(f["rule"], f["store"]) for f in findings}) == (1, {("HF204", NEWS_TABLE)})
 
 
 def test_a_path_that_leaves_the_folder_is_refused(folder: Path, run: Run) -> None:
-    edit(folder, "manifest.json", lambda m: m["artifacts"][LEADS]["properties"].update(templateFile="../x.json"))
+    edit(folder, "manifest.json", lambda m: m["artifacts"][NEWS]["properties"].update(templateFile="../x.json"))
     code, _, err = run(folder)
     assert (code, "which is outside of the folder" in err) == (2, True)
 
@@ -486,7 +485,7 @@ def undeclared(folder: Path, template: Json, name: str = "Theirs") -> None:
     (folder / f"{name}.template.json").write_text(json.dumps(template))
     artifact = {
         "type": "aws:cloudformation:stack",
-        "environment": "aws://unknown-account/us-east-1",
+        "environment": "aws://unknown-account/eu-west-1",
         "properties": {"templateFile": f"{name}.template.json"},
     }
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -510,7 +509,7 @@ ORDINARY: Json = {
     "Named": allows(
         ["dynamodb:*", "s3:GetObject", "kms:Decrypt"],
         [
-            {"Fn::Sub": "arn:aws:dynamodb:us-east-1:${AWS::AccountId}:table/theirs-${Env}"},
+            {"Fn::Sub": "arn:aws:dynamodb:eu-west-1:${AWS::AccountId}:table/theirs-${Env}"},
             {"Fn::Sub": "arn:aws:s3:::theirs-${AWS::AccountId}-${AWS::Region}/*"},
             {"Fn::ImportValue": "Theirs:ExportsOutputRefTable"},
             {"Fn::If": ["C", {"Fn::Select": [0, [OWN_BUCKET]]}, {"Ref": "AWS::NoValue"}]},
@@ -546,7 +545,7 @@ ORDINARY: Json = {
 
 def test_stacks_of_others_that_touch_nothing_say_nothing(whole: Path, run: Run) -> None:
     own_key = {"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "kms:*", "Resource": "*"}]}
-    knows = {"Type": "AWS::Lambda::Function", "Properties": {"Environment": {"Variables": {"T": LEADS_TABLE}}}}
+    knows = {"Type": "AWS::Lambda::Function", "Properties": {"Environment": {"Variables": {"T": NEWS_TABLE}}}}
     templates: dict[str, Json] = {
         "Empty": {},
         "Loop": {"Resources": {"Fn::ForEach::T": ["X", ["a"], {}], "T": UNNAMED}},
@@ -563,19 +562,19 @@ def test_stacks_of_others_that_touch_nothing_say_nothing(whole: Path, run: Run) 
 
 def test_what_a_declared_stack_holds_has_to_be_declared(whole: Path, run: Run) -> None:
     """The same bucket that is another team's affair in another team's stack."""
-    edit(whole, f"{LEADS}.template.json", lambda t: t["Resources"].update(Site=ORDINARY["Site"]))
+    edit(whole, f"{NEWS}.template.json", lambda t: t["Resources"].update(Site=ORDINARY["Site"]))
     code, findings, _ = run(whole)
     assert code == 1
-    assert ("HF202", f"{LEADS}.template.json#Site") in {(f["rule"], f["where"]) for f in findings}
+    assert ("HF202", f"{NEWS}.template.json#Site") in {(f["rule"], f["where"]) for f in findings}
 
 
-ARN = {"Fn::Sub": f"arn:${{AWS::Partition}}:dynamodb:us-east-1:${{AWS::AccountId}}:table/{LEADS_TABLE}"}
+ARN = {"Fn::Sub": f"arn:${{AWS::Partition}}:dynamodb:eu-west-1:${{AWS::AccountId}}:table/{NEWS_TABLE}"}
 EVERY = {"Fn::Sub": "arn:${AWS::Partition}:dynamodb:*:*:table/*"}
 
 
 TOUCHES: list[tuple[Json, str | None, str]] = [
-    (allows("dynamodb:DeleteTable", ARN), LEADS_TABLE, "allows dynamodb:DeleteTable on"),
-    (allows("dynamodb:*", "arn:aws:dynamodb:us-east-1:1:table/LeadTracking-*"), LEADS_TABLE, "allows dynamodb:*"),
+    (allows("dynamodb:DeleteTable", ARN), NEWS_TABLE, "allows dynamodb:DeleteTable on"),
+    (allows("dynamodb:*", "arn:aws:dynamodb:eu-west-1:1:table/newsletter-eu-w*"), NEWS_TABLE, "allows dynamodb:*"),
     (allows(["logs:*", "dynamodb:Scan"], "*"), None, "allows dynamodb:Scan on every store"),
     (allows("dynamodb:Scan", EVERY), None, "on every store"),
     (STRANGER, None, "AdministratorAccess"),
@@ -584,13 +583,13 @@ TOUCHES: list[tuple[Json, str | None, str]] = [
             "Type": "AWS::Lambda::EventSourceMapping",
             "Properties": {"EventSourceArn": {"Fn::Sub": ARN["Fn::Sub"] + "/stream/x"}},
         },
-        LEADS_TABLE,
+        NEWS_TABLE,
         "is triggered by",
     ),
-    ({"Type": "AWS::Pipes::Pipe", "Properties": {"Source": ARN}}, LEADS_TABLE, "is triggered by"),
+    ({"Type": "AWS::Pipes::Pipe", "Properties": {"Source": ARN}}, NEWS_TABLE, "is triggered by"),
     (
         {"Type": "AWS::Backup::BackupSelection", "Properties": {"BackupSelection": {"Resources": [ARN]}}},
-        LEADS_TABLE,
+        NEWS_TABLE,
         "copies",
     ),
     (
@@ -599,51 +598,51 @@ TOUCHES: list[tuple[Json, str | None, str]] = [
             "Properties": {
                 "BackupSelection": {
                     "ListOfTags": [
-                        {"ConditionType": "STRINGEQUALS", "ConditionKey": "DataClass", "ConditionValue": "personal"}
+                        {"ConditionType": "STRINGEQUALS", "ConditionKey": "shop:data", "ConditionValue": "personal"}
                     ]
                 }
             },
         },
         None,
-        "by the tag DataClass=personal",
+        "by the tag shop:data=personal",
     ),
-    ({"Type": "Custom::AWS", "Properties": {"Delete": f'{{"TableName":"{LEADS_TABLE}"}}'}}, LEADS_TABLE, "acts on"),
+    ({"Type": "Custom::AWS", "Properties": {"Delete": f'{{"TableName":"{NEWS_TABLE}"}}'}}, NEWS_TABLE, "acts on"),
     (
         {
             "Type": "AWS::ApplicationAutoScaling::ScalableTarget",
-            "Properties": {"ResourceId": f"table/{LEADS_TABLE}"},
+            "Properties": {"ResourceId": f"table/{NEWS_TABLE}"},
         },
-        LEADS_TABLE,
+        NEWS_TABLE,
         "acts on",
     ),
 ]
 
 
-STACK_ARN = "arn:aws:cloudformation:us-east-1:*:stack/LeadTracking*"
+STACK_ARN = "arn:aws:cloudformation:eu-west-1:*:stack/Newsletter*"
 TOUCHES += [
     (
-        allows("dynamodb:Scan", {"Fn::Sub": "arn:aws:dynamodb:*:*:table/LeadTracking-v2-${AWS::Region}"}),
-        LEADS_TABLE,
+        allows("dynamodb:Scan", {"Fn::Sub": "arn:aws:dynamodb:*:*:table/newsletter-${AWS::Region}"}),
+        NEWS_TABLE,
         "on",
     ),
     (allows("dyn?modb:*", "*"), None, "allows dyn?modb:* on every store"),
     (allows("dynamodb:*", "arn:aws:dynamodb:*"), None, "on every store"),
-    (allows("dynamodb:*", "arn:aws:dynamodb:us-east-1:*:tab*"), None, "on every store"),
+    (allows("dynamodb:*", "arn:aws:dynamodb:eu-west-1:*:tab*"), None, "on every store"),
     (allows("s3:GetObject", "arn:aws:s3:::*"), None, "on every store"),
     (allows("cloudformation:DeleteStack", "*"), None, "on every stack"),
-    (allows("cloudformation:D*", STACK_ARN), None, "on the stack LeadTrackingStack"),
+    (allows("cloudformation:D*", STACK_ARN), None, "on the stack Newsletter"),
 ]
 CUSTOM = "arn:aws:lambda:us-east-1:999999999999:function:x"
 NOT_ACTION = {"Statement": {"Effect": "Allow", "NotAction": "iam:*", "NotResource": "arn:aws:s3:::x"}}
 TOUCHES.append(({"Type": "AWS::IAM::Policy", "Properties": {"PolicyDocument": NOT_ACTION}}, None, "on every store"))
 MAYBE: list[tuple[Json, str | None, str]] = [
     (
-        allows("dynamodb:*", {"Fn::Sub": "arn:aws:dynamodb:*:*:table/LeadTracking-${Par}"}),
-        LEADS_TABLE,
+        allows("dynamodb:*", {"Fn::Sub": "arn:aws:dynamodb:*:*:table/newsletter-eu-w${Par}"}),
+        NEWS_TABLE,
         "may allow dynamodb:*",
     ),
     (
-        allows("dynamodb:*", {"Fn::Sub": "arn:aws:dynamodb:*:*:table/call-analytics-prod-${Par}"}),
+        allows("dynamodb:*", {"Fn::Sub": "arn:aws:dynamodb:*:*:table/c${Par}"}),
         None,
         " more: its resource",
     ),
@@ -670,7 +669,7 @@ def test_what_stacks_of_others_do_to_a_store_is_told(sure: bool, whole: Path, ru
     expected = TOUCHES if sure else MAYBE
     resources = {f"R{n}": resource for n, (resource, _, _) in enumerate(expected)}
     undeclared(whole, {"Parameters": {"Par": {"Type": "String"}}, "Resources": resources})
-    code, findings, _ = run(whole, "--env", "prod")
+    code, findings, _ = run(whole, "--env", "live")
     assert code == (1 if sure else 3)
     told = {f["where"]: f for f in findings}
     assert len(findings) == len(expected) == len(told), findings
@@ -802,10 +801,10 @@ def test_places_that_rules_read_are_told_by_them(folder: Path, run: Run) -> None
     kind = "AWS::DynamoDB::Table"
     places = {p.partition(" ")[2]: r for r in RULES for p in r.paths if p.startswith(f"{kind} Properties/")}
     names = {place.split("/")[1] for place in places}
-    edit(folder, f"{LEADS}.template.json", lambda t: [properties(t).pop(n, None) for n in names])
+    edit(folder, f"{NEWS}.template.json", lambda t: [p.pop(n, None) for p in [properties(t)] for n in names])
     code, findings, _ = run(folder)
     assert code == 1
-    differences = [f for f in findings if f["change"] and f["store"] == LEADS_TABLE]
+    differences = [f for f in findings if f["change"] and f["store"] == NEWS_TABLE]
     assert differences
     for f in differences:
         rule = reading(kind, tuple(f["path"].split("/")))

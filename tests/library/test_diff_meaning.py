@@ -11,25 +11,28 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shop import ESTATE, LIVE, ORDERS
+from shop_synth import Contracts
 from strategies import ENVIRONMENTS, legal_tables
-from support import ROOT, Json
+from support import Json
 
 from holdfast import Environment, Guard, Table
 from holdfast.cfn import normal
-from holdfast.contract import files, text
+from holdfast.contract import text
 from holdfast.contract.diff import SERIOUS, Change, Kind, diff
 from holdfast.contract.document import as_json
 from holdfast.contract.groups import blocks
 from holdfast.policy import lifetime, required
 
-CONTRACTS = {p.stem: files.read(p) for p in sorted((ROOT / "snapshots").glob("*.json"))}
-ORANGE, MEETING, MIYABI = "OrangeTheoryStack-prod", "MeetingSystem-prod", "MiyabiLambda-production"
-CONNECTIONS = "orangetheory-UserConnections-prod"
+CONTRACTS = Contracts()
+SALES, STORES, NEWS = "Orders-production", "Stores-live", "Newsletter-live"
+TABLE = "orders-production"
+ALARMS = 1 + len(ORDERS.tables[0].indexes) + 2  # throttles of it and of its indexes, latency, system errors
 Edit = Callable[[Json], None]
 
 
 def edited(*edits: tuple[str, Edit]) -> dict[str, Json]:
-    """The contracts of this estate with edits of single stacks."""
+    """The contracts of the shop with edits of single stacks."""
     found = dict(CONTRACTS)
     for stack, edit in edits:
         found[stack] = copy.deepcopy(found[stack])
@@ -50,6 +53,11 @@ def logical_id(contract: Json, name: str) -> str:
     return next(k for k, r in resources(contract).items() if r["Properties"].get("TableName") == name)
 
 
+def alarm_id(contract: Json, kind: str) -> str:
+    alarms = (k for k, r in resources(contract).items() if r["Properties"].get("AlarmName") == f"{TABLE}/{kind}")
+    return next(alarms)
+
+
 def told(stack: str, edit: Edit) -> list[Change]:
     return diff(CONTRACTS, edited((stack, edit)))
 
@@ -64,26 +72,26 @@ def serious(changes: list[Change]) -> list[tuple[str, str | None, str]]:
 @pytest.mark.parametrize(
     ("stack", "kind", "path", "value", "says"),
     [
-        (MEETING, "AWS::RDS::DBInstance", "BackupRetentionPeriod", 7, "recovery period is lowered"),
-        (MEETING, "AWS::RDS::DBInstance", "PubliclyAccessible", True, "private access is lost"),
-        (MEETING, "AWS::RDS::DBInstance", "EnableCloudwatchLogsExports", ["upgrade"], "1 of 2 exported logs are lost"),
-        (MEETING, "AWS::RDS::DBParameterGroup", "Parameters/rds.force_ssl", "0", "encryption in transit is lost"),
-        (MEETING, "AWS::DocDB::DBCluster", "DeletionProtection", False, "deletion protection is lost"),
-        (MEETING, "AWS::ElastiCache::ReplicationGroup", "SnapshotRetentionLimit", 1, "recovery period is lowered"),
-        (MEETING, "AWS::MSK::Cluster", "ClientAuthentication/Unauthenticated/Enabled", True, "log-in is lost"),
-        (MEETING, "AWS::S3::Bucket", "VersioningConfiguration/Status", "Suspended", "versions is lost"),
-        (MEETING, "AWS::S3::Bucket", "PublicAccessBlockConfiguration/BlockPublicAcls", False, "private access is lost"),
-        (MEETING, "AWS::Backup::BackupVault", "LockConfiguration/MinRetentionDays", 1, "vault lock is lowered"),
-        (MEETING, "AWS::Logs::LogGroup", "RetentionInDays", 1, "log retention is lowered"),
-        (MEETING, "AWS::SQS::Queue", "MessageRetentionPeriod", 60, "message retention is lowered"),
-        (MEETING, "AWS::KMS::Key", "EnableKeyRotation", False, "key rotation is lost"),
-        (MEETING, "AWS::KMS::Key", "PendingWindowInDays", 7, "waiting period before a key is deleted is lowered"),
-        (MEETING, "AWS::SNS::Topic", "KmsMasterKeyId", "alias/aws/sns", "customer-managed key is lost"),
-        (MEETING, "AWS::CloudWatch::Alarm", "AlarmActions", [], "alarm action is lost"),
-        (MEETING, "AWS::CloudWatch::Alarm", "ActionsEnabled", False, "alarm action is lost"),
-        (MEETING, "AWS::Backup::BackupSelection", "BackupSelection/Resources", [], "backup is lost"),
-        (MIYABI, "AWS::Lambda::EventSourceMapping", "DestinationConfig", {}, "queue for failed records is lost"),
-        (ORANGE, "AWS::DynamoDB::Table", "Tags/Environment", "test", "production environment is lost"),
+        (STORES, "AWS::RDS::DBInstance", "BackupRetentionPeriod", 7, "recovery period is lowered"),
+        (STORES, "AWS::RDS::DBInstance", "PubliclyAccessible", True, "private access is lost"),
+        (STORES, "AWS::RDS::DBInstance", "EnableCloudwatchLogsExports", ["upgrade"], "1 of 2 exported logs are lost"),
+        (STORES, "AWS::RDS::DBParameterGroup", "Parameters/rds.force_ssl", "0", "encryption in transit is lost"),
+        (STORES, "AWS::DocDB::DBCluster", "DeletionProtection", False, "deletion protection is lost"),
+        (STORES, "AWS::ElastiCache::ReplicationGroup", "SnapshotRetentionLimit", 1, "recovery period is lowered"),
+        (STORES, "AWS::MSK::Cluster", "ClientAuthentication/Unauthenticated/Enabled", True, "log-in is lost"),
+        (STORES, "AWS::S3::Bucket", "VersioningConfiguration/Status", "Suspended", "versions is lost"),
+        (STORES, "AWS::S3::Bucket", "PublicAccessBlockConfiguration/BlockPublicAcls", False, "private access is lost"),
+        (STORES, "AWS::Backup::BackupVault", "LockConfiguration/MinRetentionDays", 1, "vault lock is lowered"),
+        (STORES, "AWS::Logs::LogGroup", "RetentionInDays", 1, "log retention is lowered"),
+        (STORES, "AWS::SQS::Queue", "MessageRetentionPeriod", 60, "message retention is lowered"),
+        (STORES, "AWS::KMS::Key", "EnableKeyRotation", False, "key rotation is lost"),
+        (STORES, "AWS::KMS::Key", "PendingWindowInDays", 7, "waiting period before a key is deleted is lowered"),
+        (STORES, "AWS::SNS::Topic", "KmsMasterKeyId", "alias/aws/sns", "customer-managed key is lost"),
+        (STORES, "AWS::CloudWatch::Alarm", "AlarmActions", [], "alarm action is lost"),
+        (STORES, "AWS::CloudWatch::Alarm", "ActionsEnabled", False, "alarm action is lost"),
+        (STORES, "AWS::Backup::BackupSelection", "BackupSelection/Resources", [], "backup is lost"),
+        (SALES, "AWS::Lambda::EventSourceMapping", "DestinationConfig", {}, "queue for failed records is lost"),
+        (SALES, "AWS::DynamoDB::Table", "Tags/shop:stage", "dev", "production environment is lost"),
     ],
 )  # fmt: skip
 def test_a_lost_guard_of_any_resource_is_weakened(stack: str, kind: str, path: str, value: Any, says: str) -> None:
@@ -102,12 +110,12 @@ def test_backups_and_objects_that_are_deleted_sooner_are_weakened() -> None:
         plan = of_type(contract, "AWS::Backup::BackupPlan")[0]["Properties"]["BackupPlan"]
         plan["BackupPlanRule"][0]["Lifecycle"]["DeleteAfterDays"] = 2
         for bucket in of_type(contract, "AWS::S3::Bucket"):
-            rule = {"ExpirationInDays": 3, "Prefix": "recordings/", "Id": "new", "Status": "Enabled"}
+            rule = {"ExpirationInDays": 3, "Prefix": "uploads/", "Id": "new", "Status": "Enabled"}
             bucket["Properties"]["LifecycleConfiguration"]["Rules"].append(rule)
 
-    says = {c.says for c in told(MEETING, sooner) if c.kind is Kind.WEAKENED}
+    says = {c.says for c in told(STORES, sooner) if c.kind is Kind.WEAKENED}
     assert "backups of rule daily are kept for 2 days" in says
-    assert "objects in recordings/ are deleted after 3 days" in says
+    assert "objects in uploads/ are deleted after 3 days" in says
 
     def later(contract: Json) -> None:
         plan = of_type(contract, "AWS::Backup::BackupPlan")[0]["Properties"]["BackupPlan"]
@@ -115,7 +123,7 @@ def test_backups_and_objects_that_are_deleted_sooner_are_weakened() -> None:
         bucket = of_type(contract, "AWS::S3::Bucket")[0]
         bucket["Properties"]["LifecycleConfiguration"]["Rules"][0]["ExpirationInDays"] = 5000
 
-    assert not [c for c in told(MEETING, later) if c.kind is Kind.WEAKENED]
+    assert not [c for c in told(STORES, later) if c.kind is Kind.WEAKENED]
 
 
 ON = {"Status": "Enabled"}
@@ -227,10 +235,10 @@ def decided(edit: Callable[[Json], Any], **sections: Any) -> list[Change]:
     """A stack in which a condition decides something, whose definition changes."""
 
     def stack(condition: Json, parameter: Json) -> dict[str, Json]:
-        made = copy.deepcopy(CONTRACTS[ORANGE])
+        made = copy.deepcopy(CONTRACTS[SALES])
         edit(made)
         made["template"] |= {"Conditions": {"C": condition} | sections, "Parameters": {"Stage": parameter}}
-        return {ORANGE: made | {"template": normal.template(made["template"])}}
+        return {SALES: made | {"template": normal.template(made["template"])}}
 
     text_, other = {"Type": "String"}, {"Type": "String", "Default": "test"}
     found = diff(stack(IS_PROD, text_), stack(IS_NOT, text_))
@@ -242,14 +250,14 @@ def decided(edit: Callable[[Json], Any], **sections: Any) -> list[Change]:
 
 
 def table_of(contract: Json) -> Json:
-    found: Json = resources(contract)[logical_id(contract, CONNECTIONS)]
+    found: Json = resources(contract)[logical_id(contract, TABLE)]
     return found
 
 
 def test_a_store_that_a_changed_condition_may_leave_out_is_weakened() -> None:
     found = decided(lambda c: table_of(c).update(Condition="C"))
     (weaker,) = [c for c in found if c.kind in SERIOUS]
-    assert (weaker.kind, weaker.store) == (Kind.WEAKENED, CONNECTIONS)
+    assert (weaker.kind, weaker.store) == (Kind.WEAKENED, TABLE)
     assert weaker.says == "the condition C decides whether it is there"
     assert weaker.path == ("template", "Conditions", "C")
     assert [c.path for c in found if not c.resource] == [("template", "Conditions", "C", "Fn::Equals", "1")]
@@ -260,7 +268,7 @@ def test_a_guard_that_a_changed_condition_decides_is_weakened() -> None:
         return lambda c: table_of(c)["Properties"].update({name: {"Fn::If": ["C", *values]}})
 
     (weaker,) = [c for c in decided(edit("DeletionProtectionEnabled", True, False)) if c.kind in SERIOUS]
-    assert (weaker.guard, weaker.store, weaker.approvable) == ("DP", CONNECTIONS, False)
+    assert (weaker.guard, weaker.store, weaker.approvable) == ("DP", TABLE, False)
     assert weaker.says == "the condition C decides whether deletion protection is lost"
     recovery = {"PointInTimeRecoveryEnabled": True}
     found = decided(edit("PointInTimeRecoverySpecification", {"Ref": "AWS::NoValue"}, recovery))
@@ -287,7 +295,7 @@ def test_what_else_a_changed_condition_decides_is_changed_and_named() -> None:
 
     found = [c for c in decided(edit) if c.resource]
     assert {(c.kind, c.store, c.says) for c in found} == {
-        (Kind.CHANGED, CONNECTIONS, "the condition C decides a part of it"),
+        (Kind.CHANGED, TABLE, "the condition C decides a part of it"),
         (Kind.CHANGED, None, "the condition C decides whether it is there"),
     }
 
@@ -301,7 +309,7 @@ def test_too_many_conditions_to_look_at_weaken_in_doubt() -> None:
         table_of(contract)["Properties"]["Tags"] |= chosen
 
     found = decided(edit, **{name: {"Fn::Not": [{"Condition": "C"}]} for name in names})
-    assert [(c.kind, c.store) for c in found if c.resource] == [(Kind.WEAKENED, CONNECTIONS)] * len(names)
+    assert [(c.kind, c.store) for c in found if c.resource] == [(Kind.WEAKENED, TABLE)] * len(names)
 
 
 @pytest.mark.parametrize("edit", ["policies", "gone", "renamed"])
@@ -315,8 +323,8 @@ def test_the_key_of_personal_durable_data_is_not_given_up(edit: str) -> None:
     def not_retained(contract: Json) -> None:
         resources(contract)["Key"] |= {"DeletionPolicy": "Delete", "UpdateReplacePolicy": "Delete"}
 
-    base = CONTRACTS if edit == "policies" else edited((ORANGE, not_retained))
-    found = diff(base, edited((ORANGE, given_up)))
+    base = CONTRACTS if edit == "policies" else edited((SALES, not_retained))
+    found = diff(base, edited((SALES, given_up)))
     assert False in {c.approvable for c in found if c.type == "AWS::KMS::Key" and c.kind in SERIOUS}
 
 
@@ -343,22 +351,22 @@ def test_a_global_table_has_its_guards_in_each_region() -> None:
 
 
 def test_a_nested_stack_is_compared_as_a_stack() -> None:
-    stack = "LeadTrackingStack-prod"
+    stack = NEWS
     contract = CONTRACTS[stack]
     base = {"S": {**contract, "template": {}, "nested": {"Inner": {"template": contract["template"], "code": {}}}}}
     head = copy.deepcopy(base)
     of_type(head["S"]["nested"]["Inner"], "AWS::DynamoDB::Table")[0]["Properties"]["DeletionProtectionEnabled"] = False
     (change,) = diff(base, head)
-    assert (change.kind, change.stack, change.environment) == (Kind.WEAKENED, "S/Inner", "prod")
-    assert (change.store, change.approvable) == ("LeadTracking-v2-us-east-1", False)
+    assert (change.kind, change.stack, change.environment) == (Kind.WEAKENED, "S/Inner", "live")
+    assert (change.store, change.approvable) == ("newsletter-eu-west-1", False)
     assert diff(base, copy.deepcopy(base)) == []
 
 
 @pytest.mark.parametrize("odd", [[], 7, "x", None])
 def test_a_contract_without_resources_says_that_all_are_gone(odd: Any) -> None:
-    broken = edited((ORANGE, lambda contract: contract["template"].update(Resources=odd)))
-    assert CONNECTIONS in {c.store for c in diff(CONTRACTS, broken) if c.kind is Kind.REMOVED and c.gone}
-    assert CONNECTIONS in {c.store for c in diff(broken, CONTRACTS) if c.kind is Kind.ADDED}
+    broken = edited((SALES, lambda contract: contract["template"].update(Resources=odd)))
+    assert TABLE in {c.store for c in diff(CONTRACTS, broken) if c.kind is Kind.REMOVED and c.gone}
+    assert TABLE in {c.store for c in diff(broken, CONTRACTS) if c.kind is Kind.ADDED}
 
 
 # Policies
@@ -462,14 +470,14 @@ def test_a_pattern_that_would_take_for_ever_ends() -> None:
     assert [c.kind for c in diff(role(stars), role(letters))] == [Kind.WEAKENED]
 
 
-@pytest.mark.parametrize(("days", "fine"), [(35, True), (7, False)])
+@pytest.mark.parametrize(("days", "fine"), [(14, True), (7, False)])
 def test_a_class_of_personal_data_is_lowered_only_where_every_guard_stays(days: int, fine: bool) -> None:
     def edit(contract: Json) -> None:
-        properties = resources(contract)[logical_id(contract, CONNECTIONS)]["Properties"]
-        properties["Tags"]["DataClass"] = "operational"
+        properties = resources(contract)[logical_id(contract, TABLE)]["Properties"]
+        properties["Tags"]["shop:data"] = "operational"
         properties["PointInTimeRecoverySpecification"]["RecoveryPeriodInDays"] = days
 
-    assert [c.approvable for c in told(ORANGE, edit) if c.guard == "data class"] == [fine]
+    assert [c.approvable for c in told(SALES, edit) if c.guard == "data class"] == [fine]
 
 
 # Removed, renamed, moved, replaced
@@ -484,108 +492,106 @@ def remove(name: str) -> Edit:
 
 def test_a_table_that_leaves_takes_its_alarms_along() -> None:
     def edit(contract: Json) -> None:
-        remove(CONNECTIONS)(contract)
-        for key in [k for k, r in resources(contract).items() if k.startswith("OrangetheoryUserConnections")]:
+        remove(TABLE)(contract)
+        for key in [k for k, r in resources(contract).items() if k.startswith("Orders")]:
             del resources(contract)[key]
 
-    found = told(ORANGE, edit)
+    found = told(SALES, edit)
     says = "AWS::DynamoDB::Table is gone: its data stays behind, in no stack"
-    assert serious(found) == [("removed", CONNECTIONS, says)]
-    assert sum(c.says.endswith("is gone, with its store") for c in found) == 7
+    assert serious(found) == [("removed", TABLE, says)]
+    assert sum(c.says.endswith("is gone, with its store") for c in found) == ALARMS
     assert next(c for c in found if c.kind is Kind.REMOVED).approvable
 
 
 def test_alarms_go_with_an_index_and_not_without() -> None:
     def alarm(contract: Json) -> None:
-        del resources(contract)["OrangetheoryUserConnectionsThrottlesstoreIdindexFE709E7A"]
+        del resources(contract)[alarm_id(contract, "status-placedAt-index/throttles")]
 
     def index(contract: Json) -> None:
         alarm(contract)
-        properties = resources(contract)[logical_id(contract, CONNECTIONS)]["Properties"]
-        kept = [i for i in properties["GlobalSecondaryIndexes"] if i["IndexName"] != "storeId-index"]
+        properties = resources(contract)[logical_id(contract, TABLE)]["Properties"]
+        kept = [i for i in properties["GlobalSecondaryIndexes"] if i["IndexName"] != "status-placedAt-index"]
         properties["GlobalSecondaryIndexes"] = kept
 
-    assert serious(told(ORANGE, alarm)) == [("weakened", CONNECTIONS, "AWS::CloudWatch::Alarm is gone")]
-    assert not serious(told(ORANGE, index))
+    assert serious(told(SALES, alarm)) == [("weakened", TABLE, "AWS::CloudWatch::Alarm is gone")]
+    assert not serious(told(SALES, index))
 
 
 def test_an_alarm_that_watches_another_table_is_weakened() -> None:
     def edit(contract: Json) -> None:
-        key = "OrangetheoryUserConnectionsLatencyA7D39584"
-        other = json.dumps(resources(contract)[key]).replace(CONNECTIONS, "orangetheory-UserStore-prod")
+        key = alarm_id(contract, "latency")
+        other = json.dumps(resources(contract)[key]).replace(TABLE, "prices-production")
         resources(contract)[key] = json.loads(other)
 
-    assert ("weakened", CONNECTIONS, f"the alarm no longer watches {CONNECTIONS}") in serious(told(ORANGE, edit))
+    assert ("weakened", TABLE, f"the alarm no longer watches {TABLE}") in serious(told(SALES, edit))
 
 
 def renaming(**also: Any) -> Edit:
     def edit(contract: Json) -> None:
-        made = json.loads(json.dumps(resources(contract)).replace(CONNECTIONS, "connections-v2"))
-        made["ConnectionsV2"] = made.pop(logical_id(contract, CONNECTIONS))
-        made["ConnectionsV2"]["Properties"] |= also
+        made = json.loads(json.dumps(resources(contract)).replace(TABLE, "orders-v2"))
+        made["OrdersV2"] = made.pop(logical_id(contract, TABLE))
+        made["OrdersV2"]["Properties"] |= also
         contract["template"]["Resources"] = made
 
     return edit
 
 
 def test_a_renamed_table_is_one_thing_and_keeps_its_guards_or_loses_them() -> None:
-    found = told(ORANGE, renaming())
-    says = (
-        "it becomes connections-v2, which has the same key and indexes and is empty: its data stays behind, in no stack"
-    )
-    assert serious(found) == [("removed", CONNECTIONS, says)]
+    found = told(SALES, renaming())
+    says = "it becomes orders-v2, which has the same key and indexes and is empty: its data stays behind, in no stack"
+    assert serious(found) == [("removed", TABLE, says)]
     assert not [c for c in found if c.kind is Kind.ADDED]
-    weak = [c for c in told(ORANGE, renaming(DeletionProtectionEnabled=False)) if c.guard == "DP"]
-    assert [(c.kind, c.store, c.approvable) for c in weak] == [(Kind.WEAKENED, "connections-v2", False)]
+    weak = [c for c in told(SALES, renaming(DeletionProtectionEnabled=False)) if c.guard == "DP"]
+    assert [(c.kind, c.store, c.approvable) for c in weak] == [(Kind.WEAKENED, "orders-v2", False)]
 
 
 @pytest.mark.parametrize("protected", [True, False])
 def test_a_table_that_moves_to_another_stack_is_one_thing(protected: bool) -> None:
-    stack = "LeadTrackingStack-prod"
-    table = copy.deepcopy(resources(CONTRACTS[ORANGE])[logical_id(CONTRACTS[ORANGE], CONNECTIONS)])
+    stack = NEWS
+    table = copy.deepcopy(resources(CONTRACTS[SALES])[logical_id(CONTRACTS[SALES], TABLE)])
     table["Properties"]["DeletionProtectionEnabled"] = protected
-    head = edited((ORANGE, remove(CONNECTIONS)), (stack, lambda c: resources(c).update({"Moved": table})))
+    head = edited((SALES, remove(TABLE)), (stack, lambda c: resources(c).update({"Moved": table})))
     found = diff(CONTRACTS, head)
     (removed,) = [c for c in found if c.kind is Kind.REMOVED]
-    assert (removed.store, removed.stack) == (CONNECTIONS, ORANGE)
+    assert (removed.store, removed.stack) == (TABLE, SALES)
     assert removed.says == f"it moves to {stack}: its data stays, and that stack has to import it"
-    assert not [c for c in found if c.kind is Kind.ADDED and c.store == CONNECTIONS and not c.reaches]
+    assert not [c for c in found if c.kind is Kind.ADDED and c.store == TABLE and not c.reaches]
     lost = {c.says for c in found if c.kind is Kind.WEAKENED and c.stack == stack}
-    assert lost == {"7 of 7 alarms are lost on its way"} | (set() if protected else {"deletion protection is lost"})
+    assert lost == {f"{ALARMS} of {ALARMS} alarms are lost on its way"} | (
+        set() if protected else {"deletion protection is lost"}
+    )
     assert all(not c.approvable for c in found if c.guard == "DP")
 
 
 def test_what_is_lost_on_the_way_to_a_new_stack_is_told() -> None:
-    made = copy.deepcopy(CONTRACTS[ORANGE])
-    resources(made)[logical_id(made, CONNECTIONS)]["Properties"]["DeletionProtectionEnabled"] = False
-    found = diff(CONTRACTS, {**{k: v for k, v in CONTRACTS.items() if k != ORANGE}, "NewStack": made})
+    made = copy.deepcopy(CONTRACTS[SALES])
+    resources(made)[logical_id(made, TABLE)]["Properties"]["DeletionProtectionEnabled"] = False
+    found = diff(CONTRACTS, {**{k: v for k, v in CONTRACTS.items() if k != SALES}, "NewStack": made})
     lost = [(c.stack, c.store, c.says, c.approvable) for c in found if c.kind is Kind.WEAKENED]
-    assert lost == [("NewStack", CONNECTIONS, "deletion protection is lost", False)]
+    assert lost == [("NewStack", TABLE, "deletion protection is lost", False)]
 
 
 def test_the_same_name_in_another_environment_is_another_table() -> None:
-    stack = "LeadTrackingStack-prod"
+    stack = NEWS
     table = copy.deepcopy(of_type(CONTRACTS[stack], "AWS::DynamoDB::Table")[0])
     name = table["Properties"]["TableName"]
-    head = edited(
-        (stack, remove(name)), ("OrangeTheoryStack-test", lambda c: resources(c).update({"Elsewhere": table}))
-    )
+    head = edited((stack, remove(name)), ("Orders-dev", lambda c: resources(c).update({"Elsewhere": table})))
     found = diff(CONTRACTS, head)
     assert "its data stays behind, in no stack" in next(c.says for c in found if c.kind is Kind.REMOVED)
-    assert [c.stack for c in found if c.kind is Kind.ADDED] == ["OrangeTheoryStack-test"]
+    assert [c.stack for c in found if c.kind is Kind.ADDED] == ["Orders-dev"]
 
 
 def unguarded(kind: str) -> Json:
     """A table of people without one guard, and without a tag that says what it holds."""
-    table = copy.deepcopy(resources(CONTRACTS[ORANGE])[logical_id(CONTRACTS[ORANGE], CONNECTIONS)])
+    table = copy.deepcopy(resources(CONTRACTS[SALES])[logical_id(CONTRACTS[SALES], TABLE)])
     properties = {k: table["Properties"][k] for k in ("TableName", "KeySchema", "AttributeDefinitions")}
     return {"Type": kind, "Properties": properties | {"Tags": {"Environment": "test"}}, "DeletionPolicy": "Delete"}
 
 
 def escaped(how: str, made: Json) -> dict[str, Json]:
     """The contracts with a table of people declared elsewhere instead."""
-    head = edited((ORANGE, remove(CONNECTIONS)))
-    region = CONTRACTS[ORANGE]["stack"]["environment"].rpartition("/")[2]
+    head = edited((SALES, remove(TABLE)))
+    region = CONTRACTS[SALES]["stack"]["environment"].rpartition("/")[2]
     places = {
         "another tag": {"environment": f"aws://unknown-account/{region}", "tags": {"Environment": "sandbox"}},
         "one account": {"environment": f"aws://123456789012/{region}"},
@@ -594,9 +600,9 @@ def escaped(how: str, made: Json) -> dict[str, Json]:
     }
     template = {"Resources": {"Elsewhere": made}}
     if how == "same stack":
-        resources(head[ORANGE])["Elsewhere"] = made
+        resources(head[SALES])["Elsewhere"] = made
     elif how == "nested":
-        head[ORANGE]["nested"] = {"Inner": {"template": template, "code": {}}}
+        head[SALES]["nested"] = {"Inner": {"template": template, "code": {}}}
     else:
         head["Elsewhere"] = {"version": 1, "stack": places[how], "template": template, "code": {}}
     return head
@@ -606,8 +612,8 @@ def escaped(how: str, made: Json) -> dict[str, Json]:
 @pytest.mark.parametrize("how", ["another tag", "one account", "agnostic", "nested", "same stack", "another region"])
 def test_a_table_of_people_does_not_leave_its_guards_behind_by_a_move(how: str, kind: str) -> None:
     found = diff(CONTRACTS, escaped(how, unguarded(kind)))
-    lost = {c.guard for c in found if c.kind is Kind.WEAKENED and c.store == CONNECTIONS and not c.approvable}
-    new = [c for c in found if c.kind is Kind.ADDED and c.store == CONNECTIONS]
+    lost = {c.guard for c in found if c.kind is Kind.WEAKENED and c.store == TABLE and not c.approvable}
+    new = [c for c in found if c.kind is Kind.ADDED and c.store == TABLE]
     if how == "another region":
         assert (lost, len(new)) == (set(), 1)
     else:
@@ -617,45 +623,50 @@ def test_a_table_of_people_does_not_leave_its_guards_behind_by_a_move(how: str, 
 def test_a_table_of_people_does_not_leave_its_guards_behind_by_a_swap_of_names() -> None:
     def edit(contract: Json) -> None:
         resources(contract)["Other"] = unguarded("AWS::DynamoDB::Table")
-        resources(contract)[logical_id(CONTRACTS[ORANGE], CONNECTIONS)]["Properties"]["TableName"] = "empty"
+        resources(contract)[logical_id(CONTRACTS[SALES], TABLE)]["Properties"]["TableName"] = "empty"
 
     def other(contract: Json) -> None:
         resources(contract)["Other"] = {"Type": "AWS::DynamoDB::Table", "Properties": {"TableName": "other"}}
 
-    for base in (CONTRACTS, edited((ORANGE, other))):
-        found = diff(base, edited((ORANGE, edit)))
-        assert {c.guard for c in found if c.store == CONNECTIONS and not c.approvable} >= {"DP", "RETAIN", "CMK"}
+    for base in (CONTRACTS, edited((SALES, other))):
+        found = diff(base, edited((SALES, edit)))
+        assert {c.guard for c in found if c.store == TABLE and not c.approvable} >= {"DP", "RETAIN", "CMK"}
 
 
 def test_a_bucket_that_a_deploy_names_is_called_by_its_tag_and_moves_with_its_guards() -> None:
     (key,) = [
         k
-        for k, r in resources(CONTRACTS[MEETING]).items()
-        if "meeting-system-prod-" in str(r["Properties"].get("BucketName"))
+        for k, r in resources(CONTRACTS[STORES]).items()
+        if "shop-files-live" in str(r["Properties"].get("BucketName"))
     ]
-    bucket = copy.deepcopy(resources(CONTRACTS[MEETING])[key]) | {"DeletionPolicy": "Delete"}
-    head = edited((MEETING, lambda c: resources(c).pop(key)))
+    bucket = copy.deepcopy(resources(CONTRACTS[STORES])[key]) | {"DeletionPolicy": "Delete"}
+    head = edited((STORES, lambda c: resources(c).pop(key)))
     place = {"environment": "aws://unknown-account/unknown-region"}
     bucket["Properties"]["VersioningConfiguration"] = {"Status": "Suspended"}
-    head["New"] = {"version": 1, "stack": place, "template": {"Resources": {"B": bucket}}, "code": {}}
+    head["New"] = {
+        "version": 1,
+        "stack": place,
+        "template": {**CONTRACTS[STORES]["template"], "Resources": {"B": bucket}},
+        "code": {},
+    }
     found = [c for c in diff(CONTRACTS, head) if c.stack == "New" and c.kind is Kind.WEAKENED]
     assert {(c.store, c.guard, c.approvable) for c in found} == {
-        ("meeting-system-prod", "RETAIN", False),
-        ("meeting-system-prod", "versions", True),
+        ("shop-files-live", "RETAIN", False),
+        ("shop-files-live", "versions", True),
     }
 
 
 def test_a_second_table_of_the_name_does_not_hide_the_one_without_guards() -> None:
     head = escaped("agnostic", unguarded("AWS::DynamoDB::Table"))
-    kept = resources(CONTRACTS[ORANGE])[logical_id(CONTRACTS[ORANGE], CONNECTIONS)]
-    head["Kept"] = {**CONTRACTS[ORANGE], "template": {"Resources": {"Kept": kept}}}
+    kept = resources(CONTRACTS[SALES])[logical_id(CONTRACTS[SALES], TABLE)]
+    head["Kept"] = {**CONTRACTS[SALES], "template": {**CONTRACTS[SALES]["template"], "Resources": {"Kept": kept}}}
     lost = {(c.stack, c.guard) for c in diff(CONTRACTS, head) if not c.approvable}
     assert {stack for stack, _ in lost} == {"Elsewhere"}
 
 
 @pytest.mark.parametrize("regions", [("us-west-2",), ("us-west-2", "us-east-1")])
 def test_a_table_that_becomes_a_global_table_keeps_what_every_replica_has(regions: tuple[str, ...]) -> None:
-    table = copy.deepcopy(resources(CONTRACTS[ORANGE])[logical_id(CONTRACTS[ORANGE], CONNECTIONS)])
+    table = copy.deepcopy(resources(CONTRACTS[SALES])[logical_id(CONTRACTS[SALES], TABLE)])
     of_replica = ("DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "Tags")
     shared = {k: table["Properties"].pop(k) for k in of_replica}
     key = {"SSESpecification": {"KMSMasterKeyId": table["Properties"]["SSESpecification"].pop("KMSMasterKeyId")}}
@@ -670,7 +681,7 @@ def test_a_table_that_becomes_a_global_table_keeps_what_every_replica_has(region
 
 
 def test_renamed_logical_ids_of_every_key_topic_alias_and_policy_are_told_once_each() -> None:
-    """As commit 42e4ed3 of this repository did, which showed as 1,276 lines of snapshots."""
+    """As a new version of a construct may do, which shows as a thousand lines of contracts."""
     new = {"Key": "Key961B73FD", "KeyAlias": "KeyAlias11", "Alarms": "Alarms04B5A0BF", "AlarmsPolicy": "Policy7"}
     names = {id_ for id_, c in CONTRACTS.items() if not of_type(c, "AWS::RDS::DBInstance")}
 
@@ -687,8 +698,8 @@ def test_renamed_logical_ids_of_every_key_topic_alias_and_policy_are_told_once_e
     kinds = [(c.kind, c.type) for c in found]
     here = [CONTRACTS[id_] for id_ in names]
     keys, topics = (sum(len(of_type(c, t)) for c in here) for t in ("AWS::KMS::Key", "AWS::SNS::Topic"))
-    assert kinds.count((Kind.REPLACED, "AWS::KMS::Key")) == keys >= 10
-    assert kinds.count((Kind.REPLACED, "AWS::SNS::Topic")) == topics >= 8
+    assert kinds.count((Kind.REPLACED, "AWS::KMS::Key")) == keys >= 5
+    assert kinds.count((Kind.REPLACED, "AWS::SNS::Topic")) == topics >= 5
     assert all("logical id changes" in c.says for c in found)
     told_ = text.text(found, "x").splitlines()
     assert len(told_) < 20
@@ -701,9 +712,9 @@ def test_renamed_logical_ids_of_every_key_topic_alias_and_policy_are_told_once_e
 )
 def test_a_key_cannot_be_changed_in_place(path: str, value: Any) -> None:
     def edit(contract: Json) -> None:
-        resources(contract)[logical_id(contract, CONNECTIONS)]["Properties"][path] = value
+        resources(contract)[logical_id(contract, TABLE)]["Properties"][path] = value
 
-    assert {c.kind for c in told(ORANGE, edit)} == {Kind.REPLACED}
+    assert {c.kind for c in told(SALES, edit)} == {Kind.REPLACED}
 
 
 def test_what_holds_no_data_is_changed_when_it_is_made_anew_or_goes() -> None:
@@ -711,7 +722,7 @@ def test_what_holds_no_data_is_changed_when_it_is_made_anew_or_goes() -> None:
         resources(contract)["Dashboard"]["Properties"]["DashboardName"] = "another"
         del resources(contract)["KeyAlias"]
 
-    assert {c.kind for c in told(ORANGE, edit)} == {Kind.CHANGED}
+    assert {c.kind for c in told(SALES, edit)} == {Kind.CHANGED}
 
 
 # Added
@@ -732,23 +743,23 @@ def test_what_holds_no_data_is_changed_when_it_is_made_anew_or_goes() -> None:
             "allows * to take it",
         ),
         ("AWS::IAM::ManagedPolicy", {"PolicyDocument": {"Statement": [allow(Action=["*"])]}}, "allows *"),
-        ("AWS::New::Exporter", {"Source": {"Ref": "T"}}, f"refers to {CONNECTIONS}"),
+        ("AWS::New::Exporter", {"Source": {"Ref": "T"}}, f"refers to {TABLE}"),
         (
             "AWS::New::Exporter",
-            {"Source": f"arn:aws:dynamodb:us-east-1:1:table/{CONNECTIONS}"},
-            f"refers to {CONNECTIONS}",
+            {"Source": f"arn:aws:dynamodb:us-east-1:1:table/{TABLE}"},
+            f"refers to {TABLE}",
         ),
     ],
 )
 def test_what_can_reach_a_store_is_listed_first_with_what_it_can_do(kind: str, properties: Json, says: str) -> None:
-    id_ = logical_id(CONTRACTS[ORANGE], CONNECTIONS)
+    id_ = logical_id(CONTRACTS[SALES], TABLE)
     made = {"Type": kind, "Properties": json.loads(json.dumps(properties).replace('"T"', f'"{id_}"'))}
 
     def edit(contract: Json) -> None:
         resources(contract)["AAA"] = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "q"}}
         resources(contract)["Intruder"] = normal.template({"Resources": {"I": made}})["Resources"]["I"]
 
-    first, second = told(ORANGE, edit)
+    first, second = told(SALES, edit)
     assert (first.kind, first.resource, first.reaches) == (Kind.ADDED, "Intruder", True)
     assert first.says == f"new {kind}: {says}"
     assert second.resource == "AAA"
@@ -756,18 +767,18 @@ def test_what_can_reach_a_store_is_listed_first_with_what_it_can_do(kind: str, p
 
 def test_a_store_that_is_copied_elsewhere_says_so() -> None:
     def edit(contract: Json) -> None:
-        table = resources(contract)[logical_id(contract, CONNECTIONS)]
+        table = resources(contract)[logical_id(contract, TABLE)]
         table["Properties"]["KinesisStreamSpecification"] = {"StreamArn": "arn:aws:kinesis:us-east-1:666:stream/x"}
 
-    (change,) = told(ORANGE, edit)
+    (change,) = told(SALES, edit)
     assert (change.reaches, change.says) == (True, "every change is copied into a stream of Kinesis")
 
 
 # What touches many is told once
 
 
-def in_prod(edit: Callable[[Json], None]) -> dict[str, Json]:
-    stacks = [id_ for id_, c in CONTRACTS.items() if c["stack"]["tags"]["Environment"] == "prod"]
+def in_live(edit: Callable[[Json], None]) -> dict[str, Json]:
+    stacks = [id_ for id_, c in CONTRACTS.items() if c["stack"]["tags"]["shop:stage"] == "live"]
     return edited(*((id_, edit) for id_ in stacks))
 
 
@@ -777,14 +788,15 @@ def test_a_recovery_period_lowered_by_the_policy_is_told_once() -> None:
             if "RecoveryPeriodInDays" in table["Properties"].get("PointInTimeRecoverySpecification", {}):
                 table["Properties"]["PointInTimeRecoverySpecification"]["RecoveryPeriodInDays"] = 7
 
-    found = diff(CONTRACTS, in_prod(edit))
-    assert len(found) > 30
+    found = diff(CONTRACTS, in_live(edit))
+    tables = [p.id for p in ESTATE.placements([LIVE]) for t in p.tables if Guard.PITR in p.required(t)]
+    assert len(found) == len(tables) > 5
     (block,) = blocks(found)
     assert block.lines == [
-        "recovery period is lowered: Properties/PointInTimeRecoverySpecification/RecoveryPeriodInDays 35 → 7"
+        "recovery period is lowered: Properties/PointInTimeRecoverySpecification/RecoveryPeriodInDays 14 → 7"
     ]
     heading = text.text(found, "x").splitlines()[1]
-    assert heading.startswith(f"WEAKENED  {len(found)} in 9 stacks: ")
+    assert heading.startswith(f"WEAKENED  {len(found)} in {len(set(tables))} stacks: ")
     assert heading.endswith(f" and {len(found) - 3} more")
     assert len(json.loads(as_json(found, "x"))["findings"]) == len(found)
 
@@ -802,8 +814,8 @@ def test_a_tier_that_is_lowered_is_told_by_its_effects_once_each() -> None:
                 resource["Properties"]["DeletionProtectionEnabled"] = False
                 resource["Properties"]["PointInTimeRecoverySpecification"] = {"PointInTimeRecoveryEnabled": False}
 
-    found = diff(CONTRACTS, in_prod(edit))
-    assert len([c for c in found if c.kind is Kind.WEAKENED]) > 300
+    found = diff(CONTRACTS, in_live(edit))
+    assert len([c for c in found if c.kind is Kind.WEAKENED]) > 40
     lines = [line for b in blocks(found) for line in b.lines if b.kind is Kind.WEAKENED]
     assert sum("deletion protection is lost" in line for line in lines) == 1
     assert sum("termination protection is lost" in line for line in lines) == 1

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from support import ROOT
 from test_audit import git
-from test_diff_command import LEADS, edit, on_main, unprotect
+from test_diff_command import NEWS, edit, on_main, unprotect
 
 from holdfast.cli import main
 
@@ -23,7 +23,7 @@ COMMENT = "::error::holdfast diff needs the history: set 'fetch-depth: 0' of act
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Path:
+def branch(tmp_path: Path) -> Path:
     """Two contracts on main, no estate, and a branch."""
     folder = on_main(tmp_path / "repository")
     git(folder, "checkout", "-q", "-b", "feature")
@@ -52,33 +52,33 @@ def verdict(folder: Path, temp: Path, codes: Mapping[str, str]) -> int:
     return step("Verdict", folder, temp, **codes)[0]
 
 
-def test_what_a_change_weakens_fails_the_job_and_stands_in_its_summary(repository: Path, tmp_path: Path) -> None:
-    code, results, _ = step("Diff", repository, tmp_path)
+def test_what_a_change_weakens_fails_the_job_and_stands_in_its_summary(branch: Path, tmp_path: Path) -> None:
+    code, results, _ = step("Diff", branch, tmp_path)
     assert (code, results["code"]) == (0, "0")
-    assert verdict(repository, tmp_path, {"CHECK": "0", "DIFF": "0"}) == 0
-    edit(repository, LEADS, unprotect)
-    code, results, printed = step("Diff", repository, tmp_path)
+    assert verdict(branch, tmp_path, {"CHECK": "0", "DIFF": "0"}) == 0
+    edit(branch, NEWS, unprotect)
+    code, results, printed = step("Diff", branch, tmp_path)
     assert (code, results["code"]) == (0, "1")
     assert "deletion protection is lost" in printed
     assert Path(results["markdown"]).read_text() in (tmp_path / "summary").read_text()
     (run,) = json.loads(Path(results["sarif"]).read_text())["runs"]
     assert run["results"]
-    assert verdict(repository, tmp_path, {"CHECK": "0", "DIFF": results["code"]}) == 1
+    assert verdict(branch, tmp_path, {"CHECK": "0", "DIFF": results["code"]}) == 1
 
 
-def test_a_shallow_clone_says_what_to_set(repository: Path, tmp_path: Path) -> None:
-    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{repository}", "shallow")
+def test_a_shallow_clone_says_what_to_set(branch: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{branch}", "shallow")
     code, _, printed = step("Diff", tmp_path / "shallow", tmp_path)
     assert code == 1
     assert printed.strip() == COMMENT
 
 
-def test_check_writes_its_findings_and_ends_with_the_verdict(outdir: Path, tmp_path: Path) -> None:
+def test_check_writes_its_findings_and_ends_with_the_verdict(outdir: Path, repository: Path, tmp_path: Path) -> None:
     for folder, expected in ((outdir, "0"), (tmp_path / "nowhere", "2")):
-        code, results, _ = step("Check", ROOT, tmp_path, CDK_OUT=str(folder))
+        code, results, _ = step("Check", repository, tmp_path, CDK_OUT=str(folder))
         assert (code, results["code"]) == (int(expected == "2"), expected)
     assert json.loads((tmp_path / "holdfast-check.sarif").read_text())["version"] == "2.1.0"
-    assert verdict(ROOT, tmp_path, {"CHECK": "3", "DIFF": "0"}) == 3
+    assert verdict(repository, tmp_path, {"CHECK": "3", "DIFF": "0"}) == 3
 
 
 def test_steps_use_only_outputs_that_steps_have() -> None:

@@ -19,26 +19,26 @@ from typing import Any
 
 import jsonschema
 import pytest
-from declare import PROD, estate
 from hypothesis import given
 from hypothesis import strategies as st
+from shop import ESTATE, LIVE, SESSIONS, alone
+from shop_synth import Contracts, accepted_texts, project
 from support import ROOT, Json, copied
 from test_audit import git
 from test_diff_command import commit, tree
 
 from holdfast import Stack, Waiver, stamp
 from holdfast.cli import main
-from holdfast.contract import accept, approvals, files, make, page, states
+from holdfast.contract import accept, approvals, files, make, page
 from holdfast.contract.approvals import Approval, Entry
 from holdfast.contract.diff import Kind, diff
 from holdfast.contract.refused import unacceptable
 from holdfast.errors import InputError
-from stacks import ESTATE
 
 NOW = datetime(2026, 11, 18, 23, 30, tzinfo=UTC)
-LEADS, RINGS, TEST = "LeadTrackingStack-prod", "RCSubscription-prod-Storage", "RCSubscription-test-Storage"
-HOOKS = "rc-subscription-prod-webhook-subscriptions"  # durable and operational: what is lost can be approved
-TABLE = "LeadTracking-v2-us-east-1"  # personal and durable: it cannot
+NEWS, LOGINS, DEV = "Newsletter-live", "Sessions-live", "Sessions-dev"
+DEVICES = "devices-eu-west-1"  # durable and operational: what is lost can be approved
+TABLE = "newsletter-eu-west-1"  # personal and durable: it cannot
 ANSWERS = ("--because", "moved to the archive", "--by", "Data Owner", "--until", "2026-12-01")
 Edit = Callable[[Json], None]
 Run = Callable[..., tuple[int, str, str]]
@@ -49,17 +49,17 @@ def table(contract: Json, name: str) -> Json:
     return next(r for r in found if r["Properties"].get("TableName") == name)
 
 
-def unprotect(name: str = HOOKS) -> Edit:
+def unprotect(name: str = DEVICES) -> Edit:
     return lambda contract: table(contract, name)["Properties"].update(DeletionProtectionEnabled=False)
 
 
 def recovery(days: int) -> Edit:
     spec = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": days}
-    return lambda contract: table(contract, HOOKS)["Properties"].update(PointInTimeRecoverySpecification=spec)
+    return lambda contract: table(contract, DEVICES)["Properties"].update(PointInTimeRecoverySpecification=spec)
 
 
 def owner(contract: Json) -> None:
-    table(contract, HOOKS)["Properties"]["Tags"]["Owner"] = "another team"
+    table(contract, DEVICES)["Properties"]["Tags"]["shop:team"] = "another team"
 
 
 class World:
@@ -67,7 +67,7 @@ class World:
 
     def __init__(self, folder: Path, run: Run) -> None:
         self.repository, self.outdir, self.run = folder / "repository", folder / "cdk.out", run
-        self.stacks = {id_: files.read(ROOT / "snapshots" / f"{id_}.json") for id_ in (LEADS, RINGS, TEST)}
+        self.stacks = {id_: copy.deepcopy(Contracts()[id_]) for id_ in (NEWS, LOGINS, DEV)}
 
     def synth(self, *edits: tuple[str, Edit], only: Iterable[str] = (), manifest: Json | None = None) -> None:
         """An assembly as CDK writes it."""
@@ -126,23 +126,22 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 # What it writes
 
 
-def test_accept_writes_what_the_tests_compare_with(
+def test_accept_writes_what_is_synthesized_and_a_page_of_it(
     outdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.chdir(tmp_path)
     assert main(["accept", str(outdir)]) == 0
-    for folder in ("snapshots/*", "docs/register.md"):
-        written = {p.name: p.read_bytes() for p in tmp_path.glob(folder)}
-        assert written == {p.name: p.read_bytes() for p in ROOT.glob(folder)}
-    assert capsys.readouterr().err.endswith("; wrote 19 contracts to snapshots/\n")
+    assert {p.stem: p.read_text() for p in (tmp_path / "snapshots").iterdir()} == accepted_texts()
+    assert (tmp_path / "docs" / "register.md").read_text() == page.page(Contracts())
+    assert capsys.readouterr().err.endswith(f"; wrote {len(ESTATE.placements())} contracts to snapshots/\n")
 
 
 def test_nothing_to_approve_is_written_without_asking_and_a_second_time_alike(world: World) -> None:
-    world.synth((RINGS, owner))
+    world.synth((LOGINS, owner))
     code, out, err = world.accept()
     assert (code, err) == (0, "1 changed; wrote 3 contracts to snapshots/\n")
-    assert 'Properties/Tags/Owner: "ringcentralSubscriptionService" → "another team"' in out
+    assert 'Properties/Tags/shop:team: "login-team" → "another team"' in out
     before = tree(world.repository)
     assert world.accept() == (code, out, err)  # still against the base
     assert tree(world.repository) == before
@@ -151,49 +150,49 @@ def test_nothing_to_approve_is_written_without_asking_and_a_second_time_alike(wo
 
 def test_on_the_default_branch_the_difference_is_that_of_the_next_commit(world: World) -> None:
     git(world.repository, "checkout", "-q", "main")
-    world.synth((RINGS, unprotect()))
+    world.synth((LOGINS, unprotect()))
     assert world.accept(*ANSWERS)[0] == 0
     commit(world.repository, "unprotect")
     assert world.diff()[:1] == (0,)
-    world.synth((RINGS, unprotect()), (RINGS, recovery(7)))
+    world.synth((LOGINS, unprotect()), (LOGINS, recovery(7)))
     code, out, err = world.accept(*ANSWERS)
     assert (code, out.splitlines()[0].endswith(", the last commit")) == (0, True)
     assert err.startswith("1 weakened; wrote")
 
 
 def test_a_part_never_touches_what_was_not_synthesized(world: World) -> None:
-    """By the tag Environment: prod is synthesized without one of its stacks, test is not synthesized."""
-    world.synth(only=[RINGS])
+    """By the tag of the environment: live is synthesized without one of its stacks, dev is not synthesized."""
+    world.synth(only=[LOGINS])
     code, out, err = world.accept()
     assert (code, "and no terminal to ask" in err) == (1, True)
     assert f"the stack is gone, and with it {TABLE}" in out
-    assert world.accept(*ANSWERS)[2].endswith(f"; removed {LEADS}\n")
-    assert {p.stem for p in (world.repository / "snapshots").iterdir()} == {RINGS, TEST}
+    assert world.accept(*ANSWERS)[2].endswith(f"; removed {NEWS}\n")
+    assert {p.stem for p in (world.repository / "snapshots").iterdir()} == {LOGINS, DEV}
     assert TABLE not in (world.repository / "docs" / "register.md").read_text()
-    assert "rc-subscription-test-idempotency" in (world.repository / "docs" / "register.md").read_text()
+    assert "sessions-eu-central-1" in (world.repository / "docs" / "register.md").read_text()
     assert world.diff()[0] == 0
 
 
 def test_the_register_has_one_line_per_store_and_environment() -> None:
-    contracts = states.working(ROOT)
+    contracts = Contracts()
     lines = page.page(contracts).splitlines()
-    assert (ROOT / "docs" / "register.md").read_text() == page.page(dict(reversed(contracts.items())))
-    assert f"| prod | {RINGS} | {HOOKS} | durable operational | DP, RETAIN, PITR 35 days, 4 alarms |" in lines
-    assert f"| test | {TEST} | rc-subscription-test-idempotency | transient operational | TTL expiration |" in lines
-    tables = [r for c in contracts.values() for r in c["template"]["Resources"].values() if "Table" in r["Type"]]
-    assert len(lines) > len(tables) > 70
+    assert page.page(contracts) == page.page(dict(reversed(list(contracts.items()))))
+    assert f"| live | {LOGINS} | {DEVICES} | durable operational | DP, RETAIN, PITR 14 days, 3 alarms |" in lines
+    assert "| dev | Orders-dev | carts-dev | transient personal | CMK, TTL expiresAt |" in lines
+    tables = [r for c in contracts.values() for r in c["template"]["Resources"].values() if "DynamoDB" in r["Type"]]
+    assert len(lines) > len(tables) == sum(len(p.tables) for p in ESTATE.placements())
 
 
 @pytest.mark.parametrize("policy", ["DeletionPolicy", "UpdateReplacePolicy"])
 def test_the_register_says_retained_only_where_both_policies_retain(policy: str) -> None:
-    contract = files.read(ROOT / "snapshots" / f"{RINGS}.json")
-    assert "| DP, RETAIN, PITR" in page.page({RINGS: contract})
-    table(contract, HOOKS)[policy] = "Delete"
-    assert "RETAIN," not in page.page({RINGS: contract}).partition("|---|")[2]
+    contract = copy.deepcopy(Contracts()[LOGINS])
+    assert "| DP, RETAIN, PITR" in page.page({LOGINS: contract})
+    table(contract, DEVICES)[policy] = "Delete"
+    assert "RETAIN," not in page.page({LOGINS: contract}).partition("|---|")[2]
 
 
 def test_what_fails_leaves_everything_as_it_was(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.synth((RINGS, unprotect()))
+    world.synth((LOGINS, unprotect()))
     before = tree(world.repository)
     write = Path.write_text
 
@@ -209,7 +208,7 @@ def test_what_fails_leaves_everything_as_it_was(world: World, monkeypatch: pytes
 
 
 def test_what_is_in_the_way_is_one_line_and_nothing_is_written(world: World) -> None:
-    world.synth((RINGS, owner))
+    world.synth((LOGINS, owner))
     page_ = world.repository / "docs" / "register.md"
     page_.unlink()
     page_.mkdir()
@@ -222,7 +221,7 @@ def test_what_is_in_the_way_is_one_line_and_nothing_is_written(world: World) -> 
     assert f"{page_.parent} is not a folder: move it away" in world.accept()[2]
     page_.parent.unlink()
     assert tree(world.repository) == before
-    world.synth(only=[TEST])
+    world.synth(only=[DEV])
     assert "wrote 1 contract to" in world.accept()[2]
 
 
@@ -230,7 +229,7 @@ def test_what_is_in_the_way_is_one_line_and_nothing_is_written(world: World) -> 
 
 
 def test_without_a_terminal_and_without_answers_nothing_is_written(world: World) -> None:
-    world.synth((RINGS, unprotect()))
+    world.synth((LOGINS, unprotect()))
     before = tree(world.repository)
     says = (
         "holdfast: 1 change to approve, and no terminal to ask: give --because, --by and --until; nothing was written\n"
@@ -247,16 +246,16 @@ def test_in_ci_it_never_writes_and_says_what_is_wrong_first(
     world: World, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
     monkeypatch.setenv("CI", value)
-    world.synth((RINGS, owner))
+    world.synth((LOGINS, owner))
     before = tree(world.repository)
     code, out, err = world.accept(*ANSWERS)
     assert (code, out) == (2, "")
     assert err.endswith("so it does not run in CI: run it on your machine\n")
-    (world.outdir / f"{RINGS}.template.json").write_text("{")
+    (world.outdir / f"{LOGINS}.template.json").write_text("{")
     assert "is not JSON" in world.accept(*ANSWERS)[2]
     assert tree(world.repository) == before
     monkeypatch.setenv("CI", "false")
-    world.synth((RINGS, owner))
+    world.synth((LOGINS, owner))
     assert world.accept()[0] == 0
 
 
@@ -271,7 +270,7 @@ def test_in_ci_it_never_writes_and_says_what_is_wrong_first(
     ],
 )
 def test_bad_answers_are_one_line(world: World, arguments: tuple[str, ...], says: str) -> None:
-    world.synth((RINGS, unprotect()))
+    world.synth((LOGINS, unprotect()))
     before = tree(world.repository)
     code, _, err = world.accept(*arguments)
     assert (code, says in err, err.count("\n")) == (2, True, 1)
@@ -279,7 +278,7 @@ def test_bad_answers_are_one_line(world: World, arguments: tuple[str, ...], says
 
 
 def put(name: str, value: Any) -> Edit:
-    return lambda contract: table(contract, HOOKS)["Properties"].update({name: value})
+    return lambda contract: table(contract, DEVICES)["Properties"].update({name: value})
 
 
 def resource(kind: str, **properties: Any) -> Edit:
@@ -343,7 +342,7 @@ def resource(kind: str, **properties: Any) -> Edit:
     ],
 )
 def test_what_is_undecided_or_secret_cannot_be_accepted(edit: Edit, says: str) -> None:
-    contract = files.read(ROOT / "snapshots" / f"{RINGS}.json")
+    contract = copy.deepcopy(Contracts()[LOGINS])
     assert list(unacceptable(contract)) == []
     edit(contract)
     (why,) = unacceptable(contract)
@@ -353,11 +352,11 @@ def test_what_is_undecided_or_secret_cannot_be_accepted(edit: Edit, says: str) -
 
 
 def test_a_secret_stops_it_in_one_line(world: World) -> None:
-    world.synth((RINGS, resource("AWS::RDS::DBInstance", MasterUserPassword="hunter2")))
+    world.synth((LOGINS, resource("AWS::RDS::DBInstance", MasterUserPassword="hunter2")))
     before = tree(world.repository)
     code, out, err = world.accept(*ANSWERS)
     assert (code, out, err.count("\n"), "hunter2" in err) == (2, "", 1, False)
-    assert f"{RINGS} cannot be accepted: template/Resources/X/Properties/MasterUserPassword is a secret" in err
+    assert f"{LOGINS} cannot be accepted: template/Resources/X/Properties/MasterUserPassword is a secret" in err
     assert tree(world.repository) == before
 
 
@@ -392,7 +391,7 @@ def test_a_secret_stops_it_in_one_line(world: World) -> None:
     ],
 )
 def test_what_refers_to_a_secret_can_be_accepted(edit: Edit) -> None:
-    contract = files.read(ROOT / "snapshots" / f"{RINGS}.json")
+    contract = copy.deepcopy(Contracts()[LOGINS])
     edit(contract)
     assert list(unacceptable(contract)) == []
 
@@ -409,10 +408,10 @@ def test_missing_look_ups_a_name_that_climbs_and_an_empty_assembly_are_refused(w
     manifest["artifacts"]["Stage"] = {"type": "cdk:cloud-assembly", "properties": {"directoryName": inner.name}}
     (world.outdir / "manifest.json").write_text(json.dumps(manifest))
     assert "waits for a look-up (ami)" in world.accept()[2]
-    world.stacks["../../evil"] = world.stacks[RINGS]
-    world.synth(only=[RINGS])
+    world.stacks["../../evil"] = world.stacks[LOGINS]
+    world.synth(only=[LOGINS])
     manifest = json.loads((world.outdir / "manifest.json").read_text())
-    manifest["artifacts"]["../../evil"] = manifest["artifacts"][RINGS]
+    manifest["artifacts"]["../../evil"] = manifest["artifacts"][LOGINS]
     (world.outdir / "manifest.json").write_text(json.dumps(manifest))
     assert "../../evil" in world.accept()[2]
     world.outdir.joinpath("manifest.json").write_text('{"artifacts": {}}')
@@ -422,7 +421,7 @@ def test_missing_look_ups_a_name_that_climbs_and_an_empty_assembly_are_refused(w
 @pytest.mark.parametrize("gone", ["version", "code", "acknowledged"])
 def test_check_needs_all_of_a_contract_of_the_working_tree(world: World, gone: str) -> None:
     """Without its version it would count as an old one, which says nothing of roles."""
-    path = world.repository / "snapshots" / f"{RINGS}.json"
+    path = world.repository / "snapshots" / f"{LOGINS}.json"
     code, _, err = world.run("check", str(world.outdir))
     assert (code, err.splitlines()[1]) == (0, "0 failed, 0 unknown, 0 passed, 0 exempt")
     assert err.splitlines()[0].endswith("no policy rule is run; compared: 3 contracts")
@@ -449,102 +448,98 @@ def test_a_wrong_contract_cannot_be_accepted(
     monkeypatch.delenv("CI", raising=False)
     repository, made = tmp_path / "repository", copied(outdir, tmp_path / "cdk.out")
     (repository / ".git").mkdir(parents=True)
-    for name in ("stacks", "pyproject.toml"):
-        (repository / name).symlink_to(ROOT / name)
+    files_ = {p.name for p in project(repository).iterdir()}
     monkeypatch.chdir(repository)
 
     def run() -> tuple[int, str, str]:
         code = main(["accept", str(made)], now=NOW)
         return code, *capsys.readouterr()
 
-    template = made / f"{LEADS}.template.json"
+    template = made / f"{NEWS}.template.json"
     right = template.read_text()
     template.write_text(right.replace('"DeletionProtectionEnabled": true', '"DeletionProtectionEnabled": false'))
     code, out, err = run()
     assert (code, err) == (1, "holdfast: 1 rule failed: a wrong contract cannot be accepted; nothing was written\n")
     assert f"FAIL  HF001  critical  {TABLE}: " in out
-    stamp.write(made, estate(*ESTATE.stacks[1:]))
+    stamp.write(made, alone(*ESTATE.stacks[1:]))
     code, out, err = run()
     assert (code, out, "is of other declarations: run `make synth`" in err) == (2, "", True)
     stamp.write(made, ESTATE)
     told = json.loads((made / stamp.FILE).read_text())
-    (made / stamp.FILE).write_text(json.dumps(told | {"waived": {LEADS: {}}}))
+    (made / stamp.FILE).write_text(json.dumps(told | {"waived": {NEWS: {}}}))
     assert "is of other declarations" in run()[2]
     (made / stamp.FILE).write_text("[")
     assert "holdfast.json is damaged: run `make synth`" in run()[2]
-    assert {p.name for p in repository.iterdir()} == {".git", "stacks", "pyproject.toml"}
+    assert {p.name for p in repository.iterdir()} == files_
     stamp.write(made, ESTATE)
     template.write_text(right)
-    assert run()[2].endswith("; wrote 19 contracts to snapshots/\n")
+    assert run()[2].endswith(f"; wrote {len(ESTATE.placements())} contracts to snapshots/\n")
 
 
 def excused(*waivers: Waiver) -> tuple[Stack, ...]:
-    """The estate with waivers on one table."""
-    (stack,) = [s for s in ESTATE.stacks if s.id == "RCSubscription-{env}-Storage"]
-    tables = (replace(stack.tables[0], waivers=waivers), *stack.tables[1:])
-    return (replace(stack, tables=tables),)
+    """One stack of the shop with waivers on a table."""
+    sessions, devices = SESSIONS.tables
+    return (replace(SESSIONS, tables=(sessions, replace(devices, waivers=waivers))),)
 
 
 def test_a_waiver_is_part_of_the_contract_and_a_new_or_longer_one_needs_an_approval(world: World) -> None:
-    one = Waiver(rule="HF004", environment=PROD, reason="moves next month", owner="ops", expires=date(2026, 12, 31))
-    stack = excused()[0]
-    store = stack.tables[0].name.replace("{env}", "prod")
+    one = Waiver(rule="HF004", environment=LIVE, reason="moves next month", owner="ops", expires=date(2026, 12, 31))
 
     def told(*waivers: Waiver) -> list[tuple[str, str, str, bool | None]]:
-        stamp.write(world.outdir, estate(*excused(*waivers)))
+        stamp.write(world.outdir, alone(*excused(*waivers)))
         made = make.contracts(world.outdir)
-        assert ("waived" in made[RINGS]) == bool(waivers)
-        jsonschema.validate(made[RINGS], json.loads((ROOT / "docs" / "contract.schema.json").read_text()))
-        (world.repository / "snapshots" / f"{RINGS}.json").write_text(files.text(made[RINGS]))
+        assert ("waived" in made[LOGINS]) == bool(waivers)
+        jsonschema.validate(made[LOGINS], json.loads((ROOT / "docs" / "contract.schema.json").read_text()))
+        (world.repository / "snapshots" / f"{LOGINS}.json").write_text(files.text(made[LOGINS]))
         changes = json.loads(world.diff("--against", "HEAD", "--format", "json")[1])["findings"]
         return [(c["change"], c["store"], c["detail"].split(": waived/")[0], c["approvable"]) for c in changes]
 
     assert told() == []
     says = "HF004 is waived until 2026-12-31: moves next month"
-    assert told(one) == [("weakened", store, says, True)]
+    assert told(one) == [("weakened", DEVICES, says, True)]
     assert world.accept()[0] == 1
     assert world.accept(*ANSWERS)[0] == 0
     assert world.diff()[0] == 0
     commit(world.repository, "waived")
     assert told(one) == []
     later = replace(one, expires=date(2027, 1, 1))
-    assert told(later) == [("weakened", store, "HF004 is waived until 2027-01-01: moves next month", True)]
+    assert told(later) == [("weakened", DEVICES, "HF004 is waived until 2027-01-01: moves next month", True)]
     sooner = replace(one, expires=date(2026, 12, 1))
     assert [c[0] for c in told(sooner)] == ["changed"]
-    assert told() == [("changed", store, "HF004 is no longer waived", None)]
+    assert told() == [("changed", DEVICES, "HF004 is no longer waived", None)]
     git(world.repository, "checkout", "-q", "HEAD", "--", "snapshots")
     code, out, _ = world.run("check", str(world.outdir))
     assert (code, "HF004 is no longer waived" in out) == (1, True)
 
 
 def test_an_output_that_does_not_say_what_is_waived_is_refused(tmp_path: Path) -> None:
-    stamp.check(tmp_path, estate(*excused()))
-    waiver = Waiver(rule="HF004", environment=PROD, reason="r", owner="o", expires=date(2026, 12, 31))
+    stamp.check(tmp_path, alone(*excused()))
+    waiver = Waiver(rule="HF004", environment=LIVE, reason="r", owner="o", expires=date(2026, 12, 31))
     with pytest.raises(InputError, match="is of other declarations"):
-        stamp.check(tmp_path, estate(*excused(waiver)))
-    stamp.write(tmp_path, estate(*excused(waiver)))
-    stamp.check(tmp_path, estate(*excused(waiver)))
+        stamp.check(tmp_path, alone(*excused(waiver)))
+    stamp.write(tmp_path, alone(*excused(waiver)))
+    stamp.check(tmp_path, alone(*excused(waiver)))
 
 
 def test_a_waiver_of_a_new_stack_is_told_too() -> None:
-    contract = files.read(ROOT / "snapshots" / f"{RINGS}.json")
-    contract["waived"] = {HOOKS: {"HF004": {"reason": "r", "owner": "o", "expires": "2027-01-01"}}}
-    assert [c.says for c in diff({}, {RINGS: contract}) if c.kind is Kind.WEAKENED] == [
+    contract = copy.deepcopy(Contracts()[LOGINS])
+    contract["waived"] = {DEVICES: {"HF004": {"reason": "r", "owner": "o", "expires": "2027-01-01"}}}
+    assert [c.says for c in diff({}, {LOGINS: contract}) if c.kind is Kind.WEAKENED] == [
         "HF004 is waived until 2027-01-01: r"
     ]
-    contract["waived"] = {HOOKS: {"HF004": "r"}}
+    contract["waived"] = {DEVICES: {"HF004": "r"}}
     with pytest.raises(InputError, match="waived is not stores, rules and reasons"):
         files.parse(files.text(contract).encode(), "x.json")
 
 
 def test_a_stack_under_another_construct_id_needs_no_approval(world: World) -> None:
     """CloudFormation has the same stack: only the contract's file gets another name."""
-    world.stacks["Rings"] = world.stacks.pop(RINGS)
+    world.stacks["Logins"] = world.stacks.pop(LOGINS)
     world.synth()
     code, out, err = world.accept()
-    assert (code, err) == (0, f"1 changed; wrote 3 contracts to snapshots/; removed {RINGS}\n")
-    assert "CHANGED   Rings" in out
-    assert sorted(p.stem for p in (world.repository / "snapshots").iterdir()) == sorted([LEADS, TEST, "Rings"])
+    assert (code, err) == (0, f"1 changed; wrote 3 contracts to snapshots/; removed {LOGINS}\n")
+    assert "CHANGED   Logins" in out
+    assert sorted(p.stem for p in (world.repository / "snapshots").iterdir()) == sorted([NEWS, DEV, "Logins"])
     assert world.diff()[::2] == (0, "1 changed\n")
 
 
@@ -557,7 +552,7 @@ def test_on_a_terminal_it_asks_once_for_what_is_told_as_one(world: World, capsys
         recovery(7)(contract)
         contract["stack"].pop("terminationProtection")
 
-    world.synth((RINGS, several))
+    world.synth((LOGINS, several))
     answers = iter(["archived", "Owner", "2026-11-30", "no longer needed", "Platform", "2026-11-18"])
     asked: list[str] = []
 
@@ -631,7 +626,7 @@ QUESTIONS = ("why? ", "who approves it? ", "until which day (YYYY-MM-DD)? ")
 
 
 def test_on_a_real_terminal_reason_approver_and_end_are_asked_and_written(world: World) -> None:
-    world.synth((RINGS, unprotect()))
+    world.synth((LOGINS, unprotect()))
     terminal = Terminal(world.repository, "accept", str(world.outdir))
     for question, answer in zip(QUESTIONS, ("moved to the archive", "Data Owner", "2099-12-31"), strict=True):
         terminal.answer(question, f"{answer}\n")
@@ -657,7 +652,7 @@ def test_on_a_real_terminal_reason_approver_and_end_are_asked_and_written(world:
 def test_an_interrupt_on_a_real_terminal_writes_nothing(
     world: World, key: str, code: int, said: str, asked: int
 ) -> None:
-    world.synth((RINGS, unprotect()))
+    world.synth((LOGINS, unprotect()))
     before = tree(world.repository)
     terminal = Terminal(world.repository, "accept", str(world.outdir))
     given = ["because", "Owner", "2099-12-31"]
@@ -673,12 +668,12 @@ def test_an_interrupt_on_a_real_terminal_writes_nothing(
 
 
 def test_an_approval_is_used_then_spent_and_then_deleted(world: World) -> None:
-    world.synth((RINGS, unprotect()))
+    world.synth((LOGINS, unprotect()))
     code, out, err = world.accept(*ANSWERS)
     assert (code, err) == (0, "1 weakened; wrote 3 contracts to snapshots/, 1 approval to approvals/\n")
     (file,) = world.approvals
-    assert file.name.startswith(f"{RINGS}-")
-    assert file.name.removeprefix(f"{RINGS}-").removesuffix(".toml").isalnum()
+    assert file.name.startswith(f"{LOGINS}-")
+    assert file.name.removeprefix(f"{LOGINS}-").removesuffix(".toml").isalnum()
     code, out, err = world.diff()
     assert (code, err) == (0, "1 weakened\n")
     assert "approved by Data Owner: moved to the archive" in out
@@ -712,7 +707,7 @@ def test_an_approval_is_used_then_spent_and_then_deleted(world: World) -> None:
 
 def test_a_spent_approval_approves_nothing(world: World) -> None:
     """It came with a merge; the same weakening later needs another."""
-    world.synth((RINGS, unprotect()))
+    world.synth((LOGINS, unprotect()))
     world.accept(*ANSWERS)
     commit(world.repository, "unprotect")
     git(world.repository, "checkout", "-q", "main")
@@ -724,7 +719,7 @@ def test_a_spent_approval_approves_nothing(world: World) -> None:
     code, _, err = world.diff()
     assert (code, err) == (1, "1 weakened; 1 change without an approval\n")
     assert json.loads(world.diff("--format", "json")[1])["approvals"][0]["state"] == "spent"
-    world.synth((RINGS, unprotect()))
+    world.synth((LOGINS, unprotect()))
     (before,) = world.approvals
     assert world.accept(*ANSWERS)[0] == 0  # with the same answers
     (after,) = world.approvals
@@ -733,20 +728,20 @@ def test_a_spent_approval_approves_nothing(world: World) -> None:
 
 
 def test_an_approval_that_fits_nothing_is_over_or_is_for_another_change_fails(world: World) -> None:
-    world.synth((RINGS, recovery(7)))
+    world.synth((LOGINS, recovery(7)))
     assert world.accept(*ANSWERS)[0] == 0
     (file,) = world.approvals
     content = file.read_text()
     code, out, _ = world.run("diff", now=datetime(2026, 12, 2, 0, 10, tzinfo=UTC))
     assert (code, f"approval  approvals/{file.name} is over since 2026-12-01: ask again" in out) == (1, True)
     assert world.run("diff", now=datetime(2026, 12, 1, 23, 59, tzinfo=UTC))[0] == 0  # the last day counts
-    world.synth((RINGS, recovery(3)))  # lower than what was approved
+    world.synth((LOGINS, recovery(3)))  # lower than what was approved
     git(world.repository, "checkout", "-q", "main", "--", "snapshots")
     for id_, contract in make.contracts(world.outdir).items():
         (world.repository / "snapshots" / f"{id_}.json").write_text(files.text(contract))
     code, out, err = world.diff()
     assert (code, err) == (1, "1 weakened; 1 change without an approval\n")
-    assert f"approvals/{file.name} fits nothing in this change (recovery period is lowered of {HOOKS})" in out
+    assert f"approvals/{file.name} fits nothing in this change (recovery period is lowered of {DEVICES})" in out
     assert world.accept(*ANSWERS)[0] == 0  # writes another, and deletes what fits nothing
     assert [p.name for p in world.approvals] != [file.name]
     assert len(world.approvals) == 1
@@ -758,12 +753,12 @@ def test_an_approval_that_fits_nothing_is_over_or_is_for_another_change_fails(wo
     code, out, err = world.diff()
     assert (code, err) == (1, "nothing differs\n")
     assert "fits nothing in this change" in out
-    file.write_text(content.replace(RINGS, LEADS))
+    file.write_text(content.replace(LOGINS, NEWS))
     assert world.diff()[0] == 1
 
 
 def test_what_cannot_be_approved_is_not(world: World) -> None:
-    world.synth((LEADS, unprotect(TABLE)))
+    world.synth((NEWS, unprotect(TABLE)))
     before = tree(world.repository)
     code, _, err = world.accept(*ANSWERS)
     assert code == 1
@@ -782,7 +777,7 @@ def test_what_cannot_be_approved_is_not(world: World) -> None:
         before=approvals.digest(True),
         after=approvals.digest(False),
     )
-    mine = Approval(LEADS, "because", "me", date(2026, 12, 1), (entry,))
+    mine = Approval(NEWS, "because", "me", date(2026, 12, 1), (entry,))
     name = approvals.file_name(mine)
     (world.repository / "approvals").mkdir()
     (world.repository / "approvals" / name).write_text(approvals.text(mine))
@@ -793,7 +788,7 @@ def test_what_cannot_be_approved_is_not(world: World) -> None:
 
 
 def lowered(contract: Json) -> None:
-    table(contract, TABLE)["Properties"]["Tags"]["DataClass"] = "operational"
+    table(contract, TABLE)["Properties"]["Tags"]["shop:data"] = "operational"
 
 
 def test_a_class_is_lowered_first_and_guards_go_later(world: World) -> None:
@@ -801,28 +796,28 @@ def test_a_class_is_lowered_first_and_guards_go_later(world: World) -> None:
         lowered(contract)
         unprotect(TABLE)(contract)
 
-    world.synth((LEADS, both))
+    world.synth((NEWS, both))
     assert world.accept(*ANSWERS)[0] == 1
-    world.synth((LEADS, lowered))
+    world.synth((NEWS, lowered))
     code, out, _ = world.accept(*ANSWERS)
-    assert (code, "personal → operational: keeps every guard in prod" in out) == (0, True)
+    assert (code, "personal → operational: keeps every guard in live" in out) == (0, True)
     commit(world.repository, "lower")
     assert world.diff()[0] == 0
     git(world.repository, "checkout", "-q", "main")
     git(world.repository, "merge", "-q", "feature")
     world.branch("later")
-    world.synth((LEADS, both))
+    world.synth((NEWS, both))
     assert world.accept(*ANSWERS)[0] == 0
 
 
 @pytest.mark.parametrize(("policy", "fine"), [("Retain", True), ("Delete", False)])
 def test_a_removal_is_approvable_where_the_data_stays(world: World, policy: str, fine: bool) -> None:
-    world.stacks[LEADS] = copy.deepcopy(world.stacks[LEADS])
-    table(world.stacks[LEADS], TABLE)["UpdateReplacePolicy"] = policy
-    table(world.stacks[LEADS], TABLE)["Properties"]["Tags"]["Owner"] = "x"
+    world.stacks[NEWS] = copy.deepcopy(world.stacks[NEWS])
+    table(world.stacks[NEWS], TABLE)["UpdateReplacePolicy"] = policy
+    table(world.stacks[NEWS], TABLE)["Properties"]["Tags"]["shop:team"] = "x"
     world.synth()
     git(world.repository, "checkout", "-q", "main")
-    (world.repository / "snapshots" / f"{LEADS}.json").write_text(files.text(make.contracts(world.outdir)[LEADS]))
+    (world.repository / "snapshots" / f"{NEWS}.json").write_text(files.text(make.contracts(world.outdir)[NEWS]))
     commit(world.repository, "as it is")
     world.branch("removal")
 
@@ -830,17 +825,17 @@ def test_a_removal_is_approvable_where_the_data_stays(world: World, policy: str,
         found = contract["template"]["Resources"]
         del found[next(k for k, r in found.items() if r["Properties"].get("TableName") == TABLE)]
 
-    world.synth((LEADS, remove))
+    world.synth((NEWS, remove))
     assert (world.accept(*ANSWERS)[0] == 0) == fine
 
 
 def test_a_merge_of_main_a_rebase_and_a_dirty_tree_keep_an_approval(world: World) -> None:
-    world.synth((RINGS, unprotect()))
+    world.synth((LOGINS, unprotect()))
     world.accept(*ANSWERS)
     assert world.diff()[0] == 0  # not committed
     commit(world.repository, "unprotect")
     git(world.repository, "checkout", "-q", "main")
-    world.synth((TEST, lambda c: c["stack"]["tags"].update(Owner="x")))
+    world.synth((DEV, lambda c: c["stack"]["tags"].update({"shop:team": "x"})))
     world.accept()
     commit(world.repository, "meanwhile")
     git(world.repository, "checkout", "-q", "-b", "rebased", "feature")
@@ -850,22 +845,22 @@ def test_a_merge_of_main_a_rebase_and_a_dirty_tree_keep_an_approval(world: World
     git(world.repository, "merge", "-q", "--no-edit", "main")
     code, out, err = world.diff()
     assert (code, err) == (0, "1 weakened\n")
-    assert TEST not in out
+    assert DEV not in out
 
 
 def test_two_branches_that_change_two_tables_of_one_stack_merge_to_the_contract_of_both(world: World) -> None:
     def second(contract: Json) -> None:
-        table(contract, "rc-subscription-prod-idempotency")["Properties"]["Tags"]["Owner"] = "a third team"
+        table(contract, "sessions-eu-west-1")["Properties"]["Tags"]["shop:team"] = "a third team"
 
     for name, edit in (("one", unprotect()), ("two", second)):
         world.branch(name)
-        world.synth((RINGS, edit))
+        world.synth((LOGINS, edit))
         assert world.accept(*ANSWERS)[0] == 0
         commit(world.repository, name)
     git(world.repository, "merge", "-q", "--no-edit", "one")
-    world.synth((RINGS, unprotect()), (RINGS, second))
-    made = files.text(make.contracts(world.outdir)[RINGS])
-    assert (world.repository / "snapshots" / f"{RINGS}.json").read_text() == made
+    world.synth((LOGINS, unprotect()), (LOGINS, second))
+    made = files.text(make.contracts(world.outdir)[LOGINS])
+    assert (world.repository / "snapshots" / f"{LOGINS}.json").read_text() == made
     code, _, err = world.diff()
     assert (code, err) == (0, "1 weakened, 1 changed\n")
 

@@ -9,20 +9,17 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from declare import estate
-from support import CONTEXT, MOMENTS, ROOT, Json
+from shop_synth import accepted_texts
+from support import ROOT, Json
 from test_audit import git
 from test_finder import SHOP
 
-from holdfast import Data, Transient
-from holdfast.cdk import app
 from holdfast.cli import main
 from holdfast.contract import files, history, make
 from holdfast.contract.since import since
@@ -30,11 +27,10 @@ from holdfast.git import commit as committed
 from holdfast.git import files_at
 from holdfast.git import git as ask
 from holdfast.rules import BY_ID
-from stacks import ESTATE
 
-STACKS = ("LeadTrackingStack-prod", "RCSubscription-prod-Storage")
-LEADS, RINGS = STACKS
-TABLE = "LeadTracking-v2-us-east-1"
+STACKS = ("Newsletter-live", "Sessions-live")
+NEWS, LOGINS = STACKS
+TABLE = "newsletter-eu-west-1"
 Diff = Callable[..., tuple[int, str, str]]
 
 
@@ -54,7 +50,7 @@ def unprotect(contract: Json) -> None:
 
 
 def purpose(contract: Json) -> None:
-    tables(contract)[0]["Properties"]["Tags"]["Owner"] = "another team"
+    tables(contract)[0]["Properties"]["Tags"]["shop:team"] = "another team"
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -72,7 +68,7 @@ def on_main(folder: Path, stacks: Iterable[str] = STACKS) -> Path:
     """A repository with these contracts, committed on main."""
     (folder / "snapshots").mkdir(parents=True)
     for stack in stacks:
-        shutil.copy(ROOT / "snapshots" / f"{stack}.json", folder / "snapshots")
+        (folder / "snapshots" / f"{stack}.json").write_text(accepted_texts()[stack])
     git(folder, "init", "-q", "-b", "main")
     commit(folder, "contracts")
     return folder
@@ -98,13 +94,13 @@ def diff(repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 def test_a_weakening_on_a_branch_is_told_against_where_it_left_main(repository: Path, diff: Diff) -> None:
     git(repository, "checkout", "-q", "-b", "feature")
     assert diff()[0] == 0
-    edit(repository, LEADS, unprotect)  # not committed: the working tree counts
+    edit(repository, NEWS, unprotect)  # not committed: the working tree counts
     code, out, err = diff()
     assert (code, err) == (1, "1 weakened; 1 change without an approval\n")
     first, *rest = out.splitlines()
     assert first.endswith(", where this left main")
     assert rest == [
-        f"WEAKENED  {TABLE} in {LEADS}",
+        f"WEAKENED  {TABLE} in {NEWS}",
         "          deletion protection is lost: Properties/DeletionProtectionEnabled true → false",
         "          cannot be approved (DP): personal durable data in production keeps DP, RETAIN and CMK",
     ]
@@ -116,24 +112,24 @@ def test_a_weakening_on_a_branch_is_told_against_where_it_left_main(repository: 
 
 def test_what_main_did_meanwhile_is_not_the_branchs(repository: Path, diff: Diff) -> None:
     git(repository, "checkout", "-q", "-b", "feature")
-    edit(repository, RINGS, purpose)
+    edit(repository, LOGINS, purpose)
     commit(repository, "owner")
     git(repository, "checkout", "-q", "main")
-    edit(repository, LEADS, unprotect)
+    edit(repository, NEWS, unprotect)
     commit(repository, "unprotect")
     git(repository, "checkout", "-q", "feature")
     code, out, _ = diff()
     assert code == 0
-    assert LEADS not in out
+    assert NEWS not in out
     git(repository, "merge", "-q", "--no-edit", "main")
     code, out, _ = diff()
     assert code == 0
-    assert LEADS not in out
+    assert NEWS not in out
     assert diff("--against", "main~1")[0] == 1
 
 
 def test_on_main_the_commit_before_is_the_base(repository: Path, diff: Diff) -> None:
-    edit(repository, LEADS, unprotect)
+    edit(repository, NEWS, unprotect)
     commit(repository, "unprotect")
     code, out, _ = diff()
     assert code == 1
@@ -143,9 +139,9 @@ def test_on_main_the_commit_before_is_the_base(repository: Path, diff: Diff) -> 
 def test_after_a_squash_nothing_is_told_twice_and_ages_stay_right(repository: Path, diff: Diff) -> None:
     """The squash is told once, on main; a branch of before that is brought up to date has nothing of its own left."""
     git(repository, "checkout", "-q", "-b", "feature")
-    edit(repository, RINGS, purpose)
+    edit(repository, LOGINS, purpose)
     commit(repository, "owner")
-    edit(repository, LEADS, unprotect)
+    edit(repository, NEWS, unprotect)
     commit(repository, "unprotect")
     git(repository, "checkout", "-q", "main")
     git(repository, "merge", "-q", "--squash", "feature")
@@ -154,9 +150,9 @@ def test_after_a_squash_nothing_is_told_twice_and_ages_stay_right(repository: Pa
     assert diff()[2].startswith("1 weakened, 1 changed;")
     commits = {}
     for stack, path in (
-        (LEADS, "AWS::DynamoDB::Table Properties/DeletionProtectionEnabled"),
-        (LEADS, "AWS::DynamoDB::Table Properties/KeySchema"),
-        (RINGS, "AWS::DynamoDB::Table Properties/Tags"),
+        (NEWS, "AWS::DynamoDB::Table Properties/DeletionProtectionEnabled"),
+        (NEWS, "AWS::DynamoDB::Table Properties/KeySchema"),
+        (LOGINS, "AWS::DynamoDB::Table Properties/Tags"),
     ):
         found = since(history.read(repository), stack, None, [path], None).commit
         commits[path.rpartition("/")[2]] = found.sha if found else None
@@ -202,19 +198,19 @@ def test_the_keys_and_topics_that_a_commit_of_this_repository_replaced(tmp_path:
 
 def test_two_branches_that_change_two_tables_of_one_stack_merge_clean(repository: Path, diff: Diff) -> None:
     def second(contract: Json) -> None:
-        tables(contract)[1]["Properties"]["Tags"]["Owner"] = "a third team"
+        tables(contract)[1]["Properties"]["Tags"]["shop:team"] = "a third team"
 
     for branch, change in (("one", purpose), ("two", second)):
         git(repository, "checkout", "-q", "-b", branch, "main")
-        edit(repository, RINGS, change)
+        edit(repository, LOGINS, change)
         commit(repository, branch)
     git(repository, "merge", "-q", "--no-edit", "one")
-    both = files.read(repository / "snapshots" / f"{RINGS}.json")
-    assert {t["Properties"]["Tags"]["Owner"] for t in tables(both)} == {"another team", "a third team"}
+    both = files.read(repository / "snapshots" / f"{LOGINS}.json")
+    assert {t["Properties"]["Tags"]["shop:team"] for t in tables(both)} == {"another team", "a third team"}
 
 
 def test_a_removed_and_a_new_stack_are_told(repository: Path, diff: Diff) -> None:
-    (repository / "snapshots" / f"{LEADS}.json").rename(repository / "snapshots" / "Renamed.json")
+    (repository / "snapshots" / f"{NEWS}.json").rename(repository / "snapshots" / "Renamed.json")
     edit(repository, "Renamed", lambda c: c["stack"].update(name="another"))
     code, out, err = diff("--against", "HEAD")
     assert (code, err.split(";")[0]) == (1, "2 removed, 3 added")
@@ -231,40 +227,40 @@ def called(folder: Path, old: str, new: str) -> None:
 
 def test_a_stack_is_followed_through_another_construct_id(repository: Path, diff: Diff) -> None:
     """CloudFormation knows it by its name: whoever reads "removed" would look for data that is not lost."""
-    edit(repository, RINGS, lambda c: c["stack"].update(dependencies=[LEADS]))
+    edit(repository, LOGINS, lambda c: c["stack"].update(dependencies=[NEWS]))
     commit(repository, "one depends on the other")
-    called(repository, LEADS, "Leads")
+    called(repository, NEWS, "News")
     code, out, err = diff("--against", "HEAD")
     assert (code, err) == (0, "1 changed\n")
     assert out.splitlines()[1:] == [
-        "CHANGED   Leads",
-        f'          its contract has another name, and CloudFormation the same stack: stack/id "{LEADS}" → "Leads"',
+        "CHANGED   News",
+        f'          its contract has another name, and CloudFormation the same stack: stack/id "{NEWS}" → "News"',
     ]
-    edit(repository, "Leads", unprotect)
+    edit(repository, "News", unprotect)
     code, out, err = diff("--against", "HEAD")
     assert (code, err.split(";")[0]) == (1, "1 weakened, 1 changed")
-    assert out.splitlines()[1] == f"WEAKENED  {TABLE} in Leads"
+    assert out.splitlines()[1] == f"WEAKENED  {TABLE} in News"
 
 
-@pytest.mark.parametrize("place", [{"name": "another"}, {"environment": "aws://unknown-account/eu-west-1"}])
+@pytest.mark.parametrize("place", [{"name": "another"}, {"environment": "aws://unknown-account/us-west-2"}])
 def test_another_name_or_region_is_another_stack(repository: Path, diff: Diff, place: Json) -> None:
-    called(repository, LEADS, "Leads")
-    edit(repository, "Leads", lambda c: c["stack"].update(place))
+    called(repository, NEWS, "News")
+    edit(repository, "News", lambda c: c["stack"].update(place))
     code, out, _ = diff("--against", "HEAD")
     assert (code, f"the stack is gone, and with it {TABLE}" in out) == (1, True)
 
 
 def test_a_name_that_two_stacks_have_is_not_followed(repository: Path, diff: Diff) -> None:
-    called(repository, LEADS, "Leads")
-    shutil.copy(repository / "snapshots" / "Leads.json", repository / "snapshots" / "Copy.json")
+    called(repository, NEWS, "News")
+    shutil.copy(repository / "snapshots" / "News.json", repository / "snapshots" / "Copy.json")
     assert "the stack is gone" in diff("--against", "HEAD")[1]
 
 
 def test_markdown_and_json(repository: Path, diff: Diff) -> None:
-    edit(repository, LEADS, unprotect)
+    edit(repository, NEWS, unprotect)
     _, out, _ = diff("--against", "HEAD", "--format", "json")
     document = json.loads(out)
-    assert (document["version"], document["command"], document["env"]) == (1, "diff", "prod")
+    assert (document["version"], document["command"], document["env"]) == (1, "diff", "live")
     assert document["against"].startswith("HEAD (")
     (finding,) = document["findings"]
     assert finding == {
@@ -273,10 +269,10 @@ def test_markdown_and_json(repository: Path, diff: Diff) -> None:
         "severity": "critical",
         "table": TABLE,
         "store": TABLE,
-        "stack": "LeadTrackingStack",
-        "environment": "prod",
+        "stack": "Newsletter",
+        "environment": "live",
         "source": "contract",
-        "where": f"snapshots/{LEADS}.json#{finding['resource']}",
+        "where": f"snapshots/{NEWS}.json#{finding['resource']}",
         "path": "Properties/DeletionProtectionEnabled",
         "before": "true",
         "after": "false",
@@ -295,11 +291,11 @@ def test_markdown_and_json(repository: Path, diff: Diff) -> None:
     assert document["summary"] == {"tables": 1, "pass": 0, "fail": 1, "unknown": 0, "exempt": 0, **counts}
     assert document["approvals"] == []
     _, out, _ = diff("--against", "HEAD", "--format", "markdown")
-    assert out.splitlines()[2].startswith(f"- **weakened** `{TABLE} in {LEADS}`: `deletion protection is lost")
+    assert out.splitlines()[2].startswith(f"- **weakened** `{TABLE} in {NEWS}`: `deletion protection is lost")
 
 
 def test_what_needs_no_approval_passes_and_is_listed(repository: Path, diff: Diff) -> None:
-    edit(repository, RINGS, purpose)
+    edit(repository, LOGINS, purpose)
     code, out, _ = diff("--against", "HEAD", "--format", "json")
     (finding,) = json.loads(out)["findings"]
     assert (code, finding["outcome"], finding["change"], finding["fix"]) == (0, "pass", "changed", "")
@@ -314,7 +310,7 @@ def test_markdown_fits_a_comment_and_nothing_in_it_is_a_mark(repository: Path, d
             contract["template"]["Resources"][f"Queue{number}"] = made
         contract["template"]["Resources"]["Odd"] = {"Type": "A`::|</details>\x1b[2J", "Properties": {}}
 
-    edit(repository, LEADS, many)
+    edit(repository, NEWS, many)
     _, out, _ = diff("--against", "HEAD", "--format", "markdown")
     assert len(out) < 60_000
     assert out.splitlines()[2].startswith("- **weakened** `")
@@ -334,7 +330,7 @@ def test_sarif_points_at_the_declaration_or_at_the_contract(repository: Path, di
         contract["stack"].pop("terminationProtection")
         contract["template"]["Resources"]["Mapping"] = {"Type": "Custom::X", "Properties": {}}
 
-    edit(repository, LEADS, both)
+    edit(repository, NEWS, both)
 
     def places() -> list[tuple[str, str, str]]:
         target = tmp_path / "found.sarif"
@@ -355,11 +351,11 @@ def test_sarif_points_at_the_declaration_or_at_the_contract(repository: Path, di
         ("diff/added", "warning", '"Mapping"'),
     ]
     (repository / "declared").mkdir()
-    (repository / "declared" / "leads_estate.py").write_text(SHOP.format(table="LeadTracking-v2", imports=""))
-    (repository / "holdfast.toml").write_text('[tool.holdfast]\nestate = "declared.leads_estate:ESTATE"\n')
-    edit(repository, LEADS, lambda c: tables(c)[0]["Properties"].update(TableName="LeadTracking-v2-prod"))
+    (repository / "declared" / "news_estate.py").write_text(SHOP.format(table="newsletter-v2", imports=""))
+    (repository / "holdfast.toml").write_text('[tool.holdfast]\nestate = "declared.news_estate:ESTATE"\n')
+    edit(repository, NEWS, lambda c: tables(c)[0]["Properties"].update(TableName="newsletter-v2-prod"))
     commit(repository, "another name")
-    edit(repository, LEADS, lambda c: tables(c)[0].update(DeletionPolicy="Delete"))
+    edit(repository, NEWS, lambda c: tables(c)[0].update(DeletionPolicy="Delete"))
     assert places() == [("diff/weakened", "error", "Table(")]
 
 
@@ -399,13 +395,13 @@ def test_a_base_that_is_not_there_is_not_guessed(repository: Path, diff: Diff, m
 
 def test_a_snapshot_from_before_contracts_is_compared_in_todays_form(repository: Path, diff: Diff) -> None:
     """As the file stood before: the raw template, without a version."""
-    contract = files.read(repository / "snapshots" / f"{LEADS}.json")
+    contract = files.read(repository / "snapshots" / f"{NEWS}.json")
     raw: Json = json.loads(json.dumps(contract["template"]))
     (table,) = [r for r in raw["Resources"].values() if r["Type"] == "AWS::DynamoDB::Table"]
     table["Properties"]["Tags"] = [{"Key": k, "Value": v} for k, v in reversed(table["Properties"]["Tags"].items())]
     stack = {k: contract["stack"][k] for k in ("name", "environment", "terminationProtection", "tags")}
     old = {"stack": stack, "acknowledged": contract["acknowledged"], "template": raw}
-    path = repository / "snapshots" / f"{LEADS}.json"
+    path = repository / "snapshots" / f"{NEWS}.json"
     path.write_text(json.dumps(old, indent=2, sort_keys=True))
     commit(repository, "as it was")
     path.write_text(files.text(contract))
@@ -437,7 +433,7 @@ def test_contracts_that_were_moved_are_compared_with_where_they_were(repository:
     commit(repository, "another tool")
     moved(repository)
     assert diff("--against", "HEAD", folder=repository / "infra")[2] == "nothing differs\n"
-    edit(repository / "infra", LEADS, unprotect)
+    edit(repository / "infra", NEWS, unprotect)
     assert diff("--against", "HEAD", folder=repository / "infra")[0] == 1
     shutil.copytree(repository / "infra" / "snapshots", repository / "snapshots")  # a copy is no beginning, either
     assert diff("--against", "HEAD", folder=repository / "infra")[0] == 1
@@ -445,7 +441,7 @@ def test_contracts_that_were_moved_are_compared_with_where_they_were(repository:
 
 def test_a_second_project_begins_anew(repository: Path, diff: Diff) -> None:
     (repository / "second" / "snapshots").mkdir(parents=True)
-    shutil.copy(ROOT / "snapshots" / "AcsTables-prod.json", repository / "second" / "snapshots")
+    (repository / "second" / "snapshots" / "Retired-live.json").write_text(accepted_texts()["Retired-live"])
     code, out, err = diff("--against", "HEAD", folder=repository / "second")
     assert (code, "removed" in err, "the stack is new" in out) == (0, False, True)
 
@@ -467,13 +463,13 @@ def test_when_all_contracts_are_deleted_all_stacks_left(repository: Path, diff: 
         (["--against=HEAD"], moved_from_two, "has contracts elsewhere ("),
         ([], lambda f: shutil.rmtree(f / ".git"), "is not in a git repository"),
         ([], lambda f: git(f, "branch", "-m", "main", "trunk"), "no default branch is known here"),
-        (["--against=HEAD"], lambda f: edit(f, LEADS, lambda c: c.pop("version")), "by an earlier version"),
-        (["--against=HEAD"], lambda f: edit(f, LEADS, lambda c: c.update(version=0)), "by an earlier version"),
-        (["--against=HEAD"], lambda f: edit(f, LEADS, lambda c: c.update(version=True)), "has version True"),
-        (["--against=HEAD"], lambda f: edit(f, LEADS, lambda c: c.pop("code")), "it has no code"),
+        (["--against=HEAD"], lambda f: edit(f, NEWS, lambda c: c.pop("version")), "by an earlier version"),
+        (["--against=HEAD"], lambda f: edit(f, NEWS, lambda c: c.update(version=0)), "by an earlier version"),
+        (["--against=HEAD"], lambda f: edit(f, NEWS, lambda c: c.update(version=True)), "has version True"),
+        (["--against=HEAD"], lambda f: edit(f, NEWS, lambda c: c.pop("code")), "it has no code"),
         (
             ["--against=HEAD"],
-            lambda f: (f / "snapshots" / f"{LEADS}.json").write_text("<<<<<<< HEAD\n=======\n>>>>>>> x\n"),
+            lambda f: (f / "snapshots" / f"{NEWS}.json").write_text("<<<<<<< HEAD\n=======\n>>>>>>> x\n"),
             "is half merged",
         ),
     ],
@@ -496,7 +492,7 @@ def test_a_repository_without_a_commit_and_a_shallow_clone_say_what_to_do(
     git(empty, "init", "-q")
     code, _, err = diff(folder=empty)
     assert (code, err) == (2, "holdfast: the repository has no commit yet: there is nothing to compare with\n")
-    edit(repository, LEADS, purpose)
+    edit(repository, NEWS, purpose)
     commit(repository, "owner")
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{repository}", "shallow")
     code, _, err = diff("--against=HEAD~1", folder=tmp_path / "shallow")
@@ -511,58 +507,12 @@ def test_the_base_of_a_pull_request_is_the_platforms(
     repository: Path, diff: Diff, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     git(repository, "checkout", "-q", "-b", "release")
-    edit(repository, LEADS, unprotect)
+    edit(repository, NEWS, unprotect)
     commit(repository, "unprotect")
     git(repository, "checkout", "-q", "-b", "feature")
     git(tmp_path, "clone", "-q", str(repository), "clone")
     monkeypatch.chdir(tmp_path / "clone")
     monkeypatch.setenv("GITHUB_BASE_REF", "release")
-    edit(tmp_path / "clone", RINGS, purpose)
+    edit(tmp_path / "clone", LOGINS, purpose)
     assert main(["diff"]) == 0
-    assert LEADS not in capsys.readouterr().out
-
-
-def in_readme(command: str) -> list[str]:
-    """The output that README shows of a command, without what it leaves out."""
-    shown = (ROOT / "README.md").read_text(encoding="utf-8").split(command)[1].split("```")[0]
-    return [line for line in shown.splitlines() if line != "…"]
-
-
-def missing(lines: Iterable[str], out: str) -> list[str]:
-    """The lines that an output lacks, in their order."""
-    rest = iter(out.splitlines())
-    return [line for line in lines if line not in rest]
-
-
-def test_two_words_that_remove_every_protection_are_told_as_the_readme_shows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The edit that template and declaration of one commit agree on: only the contract of the base sees it."""
-    (stack,) = [s for s in ESTATE.stacks if s.id == "OrangeTheoryStack-{env}"]
-    tables = tuple(
-        replace(t, lifetime=Transient(ttl="createdAt"), data=Data.OPERATIONAL) if "UserConnections" in t.name else t
-        for t in stack.tables
-    )
-    app(estate(replace(stack, tables=tables)), CONTEXT | {"env": "all"}, str(tmp_path / "out")).synth()
-    made = make.contracts(tmp_path / "out")
-    folder = on_main(tmp_path / "repository", made)
-    before = tree(folder)
-    monkeypatch.chdir(folder)
-    for name in ("CI", "GITHUB_BASE_REF"):
-        monkeypatch.delenv(name, raising=False)
-    answers = ["--because", "cheaper", "--by", "a lead", "--until", "2096-04-23"]
-    assert main(["accept", str(tmp_path / "out"), *answers], now=MOMENTS["morning"]) == 1
-    assert "orangetheory-UserConnections-prod: personal durable data in production keeps" in capsys.readouterr().err
-    assert tree(folder) == before
-    assert main(["check", str(tmp_path / "out")]) == 1  # no estate is named here: the contract alone tells it
-    out = capsys.readouterr().out
-    shown = [line.partition(", declared in ")[0] for line in in_readme("$ .venv/bin/holdfast check\n")]
-    assert missing(shown, out) == []
-    for id_, contract in made.items():
-        (folder / "snapshots" / f"{id_}.json").write_text(files.text(contract))
-    assert main(["diff", "--against", "HEAD"]) == 1
-    out, err = capsys.readouterr()
-    first, *lines, counted = in_readme("$ .venv/bin/holdfast diff\n")
-    assert first.startswith("against ")
-    assert missing(lines, out) == []
-    assert f"{counted}\n" == err
+    assert NEWS not in capsys.readouterr().out

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from shop import ESTATE, LIVE
 from support import Json
 
 from holdfast import Placed
@@ -17,13 +18,12 @@ from holdfast.rules import ACTIONABLE, RULES, verdicts
 from holdfast.rules.base import OF_RESOURCE, Rule
 from holdfast.rules.waivers import CURRENT
 from holdfast.template import StackSeen
-from stacks import ESTATE, environments
 
 JUDGING = [r for r in RULES if r.id[2] not in "467" and r is not CURRENT]  # not of declarations, accounts, contracts
-PLACES = ESTATE.placements([environments.PROD])
+PLACES = ESTATE.placements([LIVE])
 OF_STACK = {
     "name": {"name": "Other"},
-    "environment": {"region": "eu-west-1"},
+    "environment": {"region": "us-east-1"},
     "terminationProtection": {"protected": False},
     "Transform": {},
 }

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
-from declare import estate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shop import ESTATE, LIVE, alone
+from shop_synth import table
 from support import Json
 
 from holdfast.report import render
@@ -17,9 +18,8 @@ from holdfast.rules import judge
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.foreign import judge_foreign
 from holdfast.template import StackSeen
-from stacks import ESTATE, environments
 
-(MIYABI,) = [p for p in ESTATE.placements() if p.id == "MiyabiLambda-production"]
+(ORDERS,) = [p for p in ESTATE.placements() if p.id == "Orders-production"]
 WEIRD: st.SearchStrategy[Any] = st.sampled_from(
     [
         None,
@@ -76,13 +76,13 @@ def replaced(template: Json, path: tuple[Any, ...], value: Any) -> Json:
 
 
 def judged(template: Json) -> tuple[StackSeen, list[Finding]]:
-    seen = StackSeen(id=MIYABI.id, where="x.template.json", template=template, region=MIYABI.region, protected=True)
-    return seen, judge(estate(MIYABI.stack), [seen], [environments.PROD], today=date(2026, 11, 16))
+    seen = StackSeen(id=ORDERS.id, where="x.template.json", template=template, region=ORDERS.region, protected=True)
+    return seen, judge(alone(ORDERS.stack), [seen], [LIVE], today=date(2026, 11, 16))
 
 
 # The templates stay out of hypothesis' arguments: it would print them.
 def test_no_value_anywhere_crashes_a_rule_or_a_report(templates: dict[str, Json]) -> None:
-    template = templates[MIYABI.id]
+    template = templates[ORDERS.id]
     everywhere = list(paths(template))
 
     @settings(max_examples=250)
@@ -91,15 +91,15 @@ def test_no_value_anywhere_crashes_a_rule_or_a_report(templates: dict[str, Json]
         seen, findings = judged(replaced(template, everywhere[place % len(everywhere)], value))
         everything = [*findings, *judge_foreign(seen, {})]
         for style in ("text", "json", "sarif", "junit"):
-            render(style, everything, command="check", env="prod", everything=True)
+            render(style, everything, command="check", env="live", everything=True)
 
     check()
 
 
 def test_an_undecided_value_in_a_table_is_never_all_fine(templates: dict[str, Json]) -> None:
-    template = templates[MIYABI.id]
-    (table,) = [i for i, r in template["Resources"].items() if r["Type"] == "AWS::DynamoDB::Table"]
-    own = [p for p in paths(template) if p[:3] == ("Resources", table, "Properties") and len(p) > 3]
+    template = templates[ORDERS.id]
+    (orders,) = [i for i, r in template["Resources"].items() if r is table(template)]
+    own = [p for p in paths(template) if p[:3] == ("Resources", orders, "Properties") and len(p) > 3]
 
     @settings(max_examples=100)
     @given(place=PLACES)
