@@ -10,13 +10,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from declare import estate
+from declare import PROD, estate
 from support import CONTEXT, Json
 
 from holdfast import Data, Durable, Placed, Stack, Table, Tier, Transient, Waiver, key
 from holdfast.contract import files, make
 from holdfast.rules.foreign import Facts
-from stacks import environments
 
 PERSONAL = Table(name="people-{env}", purpose="", key=key("id"), lifetime=Durable(), data=Data.PERSONAL)
 STACK = Stack(id="People-{env}", system="people", owner="people-team", tables=(PERSONAL,))
@@ -164,9 +163,7 @@ def test_a_waiver_ends_with_its_day(untagged: Path, now: datetime) -> None:
     context: Any = SimpleNamespace(template_paths=[str(untagged)])
     for days, passes in ((0, True), (1, False)):
         at = now + timedelta(days=days)
-        assert (
-            Conventions(estate(stack), [Placed(stack, environments.PROD)], now=at).validate(context).success is passes
-        )
+        assert Conventions(estate(stack), [Placed(stack, PROD)], now=at).validate(context).success is passes
 
 
 # A stranger's app: none of its names is known here.
