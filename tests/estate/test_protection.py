@@ -100,7 +100,7 @@ def tables(templates: dict[str, Json]) -> dict[str, Json]:
 
 
 def test_the_witness_names_exactly_the_tables_that_are_synthesized(tables: dict[str, Json]) -> None:
-    assert sorted(tables) == sorted(row[0] for row in ROWS)
+    assert sorted(tables) == sorted(row[0] for row in ROWS), "add its line to WITNESS here"
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row[0]))
@@ -154,5 +154,5 @@ def test_streams(tables: dict[str, Json]) -> None:
         "ConnectionService-SubAccountLinks-prod",
         "miyabi-lambda-data-production",
         "miyabi-lambda-data-test",
-    }
+    }, "add its line here"
     assert all(s == {"StreamViewType": "NEW_AND_OLD_IMAGES"} for s in on.values())

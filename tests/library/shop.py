@@ -148,7 +148,7 @@ SESSIONS = Stack(
 
 NEWSLETTER = Stack(
     id="Newsletter",
-    system="shop",
+    system="news",
     owner="marketing-team",
     floor=Guard.ALARMS,
     tables=(
@@ -159,6 +159,7 @@ NEWSLETTER = Stack(
             lifetime=Durable(),
             data=Data.PERSONAL,
             indexes=(gsi("address"), gsi("shopId", "joinedAt"), gsi("campaign", "joinedAt")),
+            stream=Stream(view=View.NEW_IMAGE, pending="off until its reader exists"),
             state=State(usage=Usage.MIRROR),
         ),
     ),

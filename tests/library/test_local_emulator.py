@@ -454,7 +454,7 @@ def test_an_update_and_every_change_set_refuse_a_reference_to_nothing(deployed: 
 def unknown(aws: Aws) -> Iterator[Json]:
     """A stack of types that nothing stands behind, and a custom resource whose function does not exist."""
     resources = {
-        "Cache": {"Type": "AWS::ElastiCache::ServerlessCache", "Properties": {"ServerlessCacheName": "meeting"}},
+        "Cache": {"Type": "AWS::ElastiCache::ServerlessCache", "Properties": {"ServerlessCacheName": "rooms"}},
         "Proxy": {"Type": "AWS::RDS::DBProxy", "Properties": {"VpcSubnetIds": ["a"]}},
         "Trigger": {"Type": "Custom::Trigger", "Properties": {"ServiceToken": {"Fn::GetAtt": ["Proxy", "DBProxyArn"]}}},
         "Plain": {"Type": "AWS::CloudFormation::CustomResource", "Properties": {"ServiceToken": "arn:aws:lambda:x"}},
@@ -466,23 +466,23 @@ def unknown(aws: Aws) -> Iterator[Json]:
         "Arn": {"Value": {"Fn::GetAtt": ["Proxy", "DBProxyArn"]}},
         "Answer": {"Value": {"Fn::GetAtt": ["Trigger", "Anything"]}},
     }
-    aws.deploy("meeting", {"Resources": resources, "Outputs": outputs})
+    aws.deploy("rooms", {"Resources": resources, "Outputs": outputs})
     (stack,) = aws.client("cloudformation").describe_stacks()["Stacks"]
     yield {o["OutputKey"]: o["OutputValue"] for o in stack["Outputs"]}
-    aws.client("cloudformation").delete_stack(StackName="meeting")
-    assert ends(aws, "meeting") == "DELETE_COMPLETE"
+    aws.client("cloudformation").delete_stack(StackName="rooms")
+    assert ends(aws, "rooms") == "DELETE_COMPLETE"
 
 
 def test_any_other_resource_deploys_with_plausible_attributes(unknown: Json, aws: Aws) -> None:
-    assert unknown["Name"] == "meeting"
-    assert unknown["Host"] == "meeting.recorded.invalid"  # .invalid never resolves: nobody connects by mistake
+    assert unknown["Name"] == "rooms"
+    assert unknown["Host"] == "rooms.recorded.invalid"  # .invalid never resolves: nobody connects by mistake
     assert unknown["Arn"] == f"arn:aws:rds:us-east-1:{aws.account}:dbproxy:{unknown['Proxy']}"
-    assert unknown["Proxy"].startswith("meeting-Proxy-")
-    assert unknown["Answer"].startswith("meeting-Trigger-")
+    assert unknown["Proxy"].startswith("rooms-Proxy-")
+    assert unknown["Answer"].startswith("rooms-Trigger-")
 
 
 def test_what_is_recorded_only_is_named_as_such(unknown: Json, deployed: Aws) -> None:
-    recorded = {r["type"] for r in process.contents(shared())["recorded"] if r["stack"] == "meeting"}
+    recorded = {r["type"] for r in process.contents(shared())["recorded"] if r["stack"] == "rooms"}
     assert recorded == {
         "AWS::ElastiCache::ServerlessCache",
         "AWS::RDS::DBProxy",

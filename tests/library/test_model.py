@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from declare import estate, stack, table
+from declare import PROD, TEST, estate, stack, table
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +27,6 @@ from holdfast import (
     number,
 )
 from holdfast.model import construct_id, illegal_name
-from stacks import environments
 
 
 @pytest.mark.parametrize(
@@ -114,7 +113,7 @@ def test_construct_ids_are_alphanumeric(name: str) -> None:
         ),
         (lambda: estate(stack(table(), id="Shop-{stage}")), "stack Shop-{stage}: unknown placeholder 'stage'"),
         (
-            lambda: estate(stack(table(name="x{env}"), words={environments.PROD: "p" * 255})),
+            lambda: estate(stack(table(name="x{env}"), words={PROD: "p" * 255})),
             "in prod its name",
         ),
     ],
@@ -129,7 +128,7 @@ def test_a_name_may_repeat_in_another_region() -> None:
 
 
 def test_a_stack_fills_in_its_own_words() -> None:
-    (placed,) = estate(stack(table(), words={environments.PROD: "production"})).placements([environments.PROD])
+    (placed,) = estate(stack(table(), words={PROD: "production"})).placements([PROD])
     assert (placed.name, placed.fill("{env}-{Env}-{region}")) == ("Shop-production", "production-Production-us-east-1")
 
 
@@ -140,7 +139,7 @@ def test_an_unknown_environment_is_refused_with_the_known_ones(name: str) -> Non
 
 
 def test_a_table_may_live_in_some_environments_only() -> None:
-    here = stack(table(), table(name="old-{env}", only=(environments.TEST,)))
+    here = stack(table(), table(name="old-{env}", only=(TEST,)))
     assert [len(p.tables) for p in estate(here).placements()] == [1, 2]
 
 
@@ -157,5 +156,5 @@ def test_attributes_are_listed_once_and_in_order() -> None:
 
 def test_floors_of_table_and_stack_are_both_kept() -> None:
     here = stack(table(floor=Guard.RETAIN), floor=Guard.PITR)
-    (placed,) = estate(here).placements([environments.TEST])
+    (placed,) = estate(here).placements([TEST])
     assert placed.required(placed.tables[0]) == Guard.TAGS | Guard.RETAIN | Guard.PITR

@@ -10,13 +10,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from declare import estate
+from declare import PROD, estate
 from support import CONTEXT, Json
 
 from holdfast import Data, Durable, Placed, Stack, Table, Tier, Transient, Waiver, key
 from holdfast.contract import files, make
 from holdfast.rules.foreign import Facts
-from stacks import environments
 
 PERSONAL = Table(name="people-{env}", purpose="", key=key("id"), lifetime=Durable(), data=Data.PERSONAL)
 STACK = Stack(id="People-{env}", system="people", owner="people-team", tables=(PERSONAL,))
@@ -159,14 +158,12 @@ def untagged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_waiver_ends_with_its_day(untagged: Path, now: datetime) -> None:
     from holdfast.cdk.plugin import Conventions
 
-    waiver = Waiver(
-        rule="HF010", environment=environments.PROD, reason="tags follow", owner="people-team", expires=now.date()
-    )
+    waiver = Waiver(rule="HF010", environment=PROD, reason="tags follow", owner="people-team", expires=now.date())
     stack = replace(STACK, tables=(replace(PERSONAL, waivers=(waiver,)),))
     context: Any = SimpleNamespace(template_paths=[str(untagged)])
     for days, passes in ((0, True), (1, False)):
         at = now + timedelta(days=days)
-        report = Conventions(estate(stack), [Placed(stack, environments.PROD)], now=at).validate(context)
+        report = Conventions(estate(stack), [Placed(stack, PROD)], now=at).validate(context)
         assert report.success is passes
         told = {v.rule_name: v.severity for v in report.violations}
         assert told == ({} if passes else {"HF010": "error", "HF212": "fatal"})

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from declare import PROD, TEST
 from hypothesis import given
 from strategies import ENVIRONMENTS, GUARDS, any_tables, legal_tables
 
 from holdfast import Data, DeclarationError, Durable, Environment, Guard, Table, Tier, Transient, key, required
 from holdfast.policy import why_unprotected
-from stacks import environments
 
-PROD, TEST = environments.PROD, environments.TEST
 SAFE = Guard.DELETION_PROTECTION | Guard.RETAIN | Guard.PITR | Guard.ALARMS
 
 

@@ -9,14 +9,14 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from declare import estate
-from support import CONTEXT, ROOT
+from shop import ORDERS, SESSIONS, STORES, alone
+from shop_synth import synth
+from support import ROOT
 from test_store_rules import seen
 
 from holdfast import Environment, Tier, layer, regions
 from holdfast.cfn.policies import canonical
 from holdfast.rules import ACTIONABLE, judge
-from stacks import acs, lifecycle, meeting, miyabi
 
 ELSEWHERE = {"cn-north-1": "aws-cn", "us-gov-west-1": "aws-us-gov", "eu-west-1": "aws"}
 
@@ -44,14 +44,12 @@ def test_services_are_named_by_both_ends_where_domain_names_differ() -> None:
 def test_every_arn_is_of_the_partition_and_every_rule_knows_it(
     region: str, partition: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast.cdk import app
-
     # What a region that the library does not know has to be told: S3's prefix list, and RDS's authorities.
-    env = Environment("prod", Tier.PROD, region, s3_prefix_lists={region: "pl-1"})
+    env = Environment("live", Tier.PROD, region, s3_prefix_lists={region: "pl-1"})
     monkeypatch.setattr(layer, "built", lambda *_: ROOT / layer.FOLDER)
-    processor = replace(miyabi.STACK, region=None, words={})
-    there = estate(acs.STACK, processor, lifecycle.STACK, meeting.STACK, environments=(env,))
-    app(there, CONTEXT | {"env": "prod"}, str(tmp_path)).synth()
+    orders = replace(ORDERS, words={}, tables=tuple(t for t in ORDERS.tables if not t.only))
+    there = replace(alone(orders, replace(SESSIONS, undeployed=()), STORES), environments=(env,))
+    synth(there, tmp_path)
     texts = {p: (tmp_path / f"{p.id}.template.json").read_text() for p in there.placements()}
     stacks = [seen(placed, json.loads(text)) for placed, text in texts.items()]
     told = [f for f in judge(there, stacks, [env], today=date(2026, 11, 16)) if f.outcome in ACTIONABLE]
