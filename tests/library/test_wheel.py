@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support import CONTEXT, ROOT
+from wheel import built
 
 from holdfast import layer
 from holdfast.cdk import functions
@@ -67,11 +68,7 @@ if __name__ == "__main__":
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    line = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(line, cwd=ROOT, capture_output=True, check=True)
-    (found,) = folder.glob("*.whl")
-    return found
+    return built(tmp_path_factory.mktemp("wheel"))
 
 
 def test_the_wheel_ships_the_library_only(wheel: Path) -> None:
