@@ -89,7 +89,7 @@ def test_no_value_anywhere_crashes_a_rule_or_a_report(templates: dict[str, Json]
     @given(place=PLACES, value=WEIRD)
     def check(place: int, value: Any) -> None:
         seen, findings = judged(replaced(template, everywhere[place % len(everywhere)], value))
-        everything = [*findings, *judge_foreign(seen, {})]
+        everything = [*findings, *judge_foreign(seen, {}, ESTATE.policy)]
         for style in ("text", "json", "sarif", "junit"):
             render(style, everything, command="check", env="live", everything=True)
 
