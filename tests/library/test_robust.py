@@ -96,6 +96,17 @@ def test_no_value_anywhere_crashes_a_rule_or_a_report(templates: dict[str, Json]
     check()
 
 
+def test_a_table_of_others_whose_environment_is_undecided_is_judged_as_production(templates: dict[str, Json]) -> None:
+    template: Json = pickle.loads(pickle.dumps(templates[ORDERS.id]))
+    properties = table(template)["Properties"]
+    (stage,) = [tag for tag in properties["Tags"] if tag["Key"] == "shop:stage"]
+    stage["Value"] = {"Ref": "Stage"}
+    properties["DeletionProtectionEnabled"] = False
+    seen, _ = judged(template)
+    found = [f for f in judge_foreign(seen, {}, ESTATE.policy) if f.outcome is Outcome.FAIL]
+    assert [(f.rule.id, f.table) for f in found] == [("HF001", "orders-production")]
+
+
 def test_an_undecided_value_in_a_table_is_never_all_fine(templates: dict[str, Json]) -> None:
     template = templates[ORDERS.id]
     (orders,) = [i for i, r in template["Resources"].items() if r is table(template)]

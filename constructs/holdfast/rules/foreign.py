@@ -105,5 +105,5 @@ def _from_tags(seen: Observed, policy: Policy) -> Facts | Verdict:
         if lifetime == "durable"
         else Transient(ttl=seen.ttl if isinstance(seen.ttl, str) else "ttl"),
         data=Data(data),
-        tier=Tier.TEST if str(environment or "").lower() in HARMLESS else Tier.PROD,
+        tier=Tier.TEST if isinstance(environment, str) and environment.lower() in HARMLESS else Tier.PROD,
     )
