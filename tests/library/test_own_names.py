@@ -12,6 +12,7 @@ from holdfast.cfn.compare import ABSENT
 from holdfast.contract.diff import Change, Kind, diff
 from holdfast.contract.guards import environment, store_name
 from holdfast.contract.since import places
+from holdfast.contract.touch import touches
 
 CONTRACTS = Contracts()
 NEWS, TABLE = "Newsletter-live", "newsletter-eu-west-1"
@@ -68,3 +69,10 @@ def test_a_store_that_only_a_tag_names_is_found_in_the_history() -> None:
         CONTRACTS["Stores-live"], "shop-registry-live", ["AWS::ServiceDiscovery::PrivateDnsNamespace Type"]
     )
     assert len(found) == 1
+
+
+def test_what_others_do_to_a_store_that_only_a_tag_names_is_told() -> None:
+    allowed = {"Effect": "Allow", "Action": ["s3:GetObject"], "Resource": ["arn:aws:s3:::shop-files-live/*"]}
+    policy = {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": {"Statement": [allowed]}}}
+    theirs = {"Theirs": {"template": {"Resources": {"P": policy}}}}
+    assert [t.store for t in touches(theirs, CONTRACTS)] == ["shop-files-live"]

@@ -89,11 +89,22 @@ def test_no_value_anywhere_crashes_a_rule_or_a_report(templates: dict[str, Json]
     @given(place=PLACES, value=WEIRD)
     def check(place: int, value: Any) -> None:
         seen, findings = judged(replaced(template, everywhere[place % len(everywhere)], value))
-        everything = [*findings, *judge_foreign(seen, {})]
+        everything = [*findings, *judge_foreign(seen, {}, ESTATE.policy)]
         for style in ("text", "json", "sarif", "junit"):
             render(style, everything, command="check", env="live", everything=True)
 
     check()
+
+
+def test_a_table_of_others_whose_environment_is_undecided_is_judged_as_production(templates: dict[str, Json]) -> None:
+    template: Json = pickle.loads(pickle.dumps(templates[ORDERS.id]))
+    properties = table(template)["Properties"]
+    (stage,) = [tag for tag in properties["Tags"] if tag["Key"] == "shop:stage"]
+    stage["Value"] = {"Ref": "Stage"}
+    properties["DeletionProtectionEnabled"] = False
+    seen, _ = judged(template)
+    found = [f for f in judge_foreign(seen, {}, ESTATE.policy) if f.outcome is Outcome.FAIL]
+    assert [(f.rule.id, f.table) for f in found] == [("HF001", "orders-production")]
 
 
 def test_an_undecided_value_in_a_table_is_never_all_fine(templates: dict[str, Json]) -> None:

@@ -20,6 +20,7 @@ from holdfast import Guard, Placed
 from holdfast.cli import main
 from holdfast.rules import BY_ID, RULES, TABLE_RULES, judge
 from holdfast.rules.base import Check, Finding, Outcome, Rule, Severity
+from holdfast.rules.foreign import judge_foreign
 from holdfast.rules.former import CONTRACT as CONTRACT_ALONE
 from holdfast.rules.former import DROPPED, MERGED, current
 from holdfast.rules.subjects import TableSubject
@@ -441,6 +442,17 @@ def test_a_rule_that_crashes_has_failed(templates: dict[str, Json], monkeypatch:
     assert all("oops" in f.detail for f in found)
 
 
+def test_what_to_do_about_recovery_asks_for_the_days_of_the_policy(templates: dict[str, Json]) -> None:
+    placed, template = orders(templates)
+    del table(template)["Properties"]["PointInTimeRecoverySpecification"]
+    (found,) = [f for f in judged(placed, template) if f.outcome is Outcome.FAIL]
+    assert (found.rule.id, "RecoveryPeriodInDays=14 " in found.fix) == ("HF004", True)
+    (foreign,) = [
+        f for f in judge_foreign(seen(placed, template), {}, ESTATE.policy) if f.outcome is Outcome.FAIL and f.table
+    ]
+    assert (foreign.rule.id, "RecoveryPeriodInDays=14 " in foreign.fix) == ("HF004", True)
+
+
 # The rules themselves
 
 
@@ -468,7 +480,7 @@ def test_every_rule_says_what_why_and_how() -> None:
         assert rule.title
         assert len(rule.why) > 40
         assert rule.remediation
-        rule.remediation.format(table="t", stack="s", region="r", ttl="x")
+        rule.remediation.format(table="t", stack="s", region="r", ttl="x", days=7)
 
 
 def test_unverified_controls_are_not_cited() -> None:

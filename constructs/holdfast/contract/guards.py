@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from holdfast.cfn.compare import ABSENT
@@ -178,13 +179,11 @@ def _at(path: str, strength: Callable[[Any], float | None], label: str, short: s
 
 
 DP, CMK, BACKUPS = "deletion protection", "customer-managed key", "recovery period"
-IN_PRODUCTION = "production environment"
 EVERYWHERE = (
     Guard("retained (DeletionPolicy)", ("DeletionPolicy",), _kept, "RETAIN"),
     Guard("retained (UpdateReplacePolicy)", ("UpdateReplacePolicy",), _kept, "RETAIN"),
     _at("Tags/DataClass", _in(*CLASSES), "data class"),
     _at("Tags/Lifetime", _in(*LIFETIMES), "lifetime"),
-    _at("Tags/Environment", lambda v: float(v in PRODUCTION), IN_PRODUCTION),
 )
 _RDS = (
     _at("DeletionProtection", _on, DP, "DP"),
@@ -340,21 +339,19 @@ GAINS: Mapping[str, tuple[tuple[str, str], ...]] = {
 PARAMETERS = ("DBParameterGroupName", "DBClusterParameterGroupName")
 
 
-def guards_of(kind: str) -> tuple[Guard, ...]:
-    return (*OF_TYPE.get(kind, ()), *EVERYWHERE)
+@cache
+def guards_of(kind: str, words: tuple[str, ...] = PRODUCTION) -> tuple[Guard, ...]:
+    """``words`` are what the tag Environment says of production."""
+    production = _at("Tags/Environment", lambda v: float(v in words), "production environment")
+    return (*OF_TYPE.get(kind, ()), *EVERYWHERE, production)
 
 
 def losses(old: Json, new: Json, words: tuple[str, ...] = PRODUCTION) -> Iterator[Loss]:
-    """Every guard that is read from ``old`` and not, or weaker, from ``new``; and what deletes data that did not.
-
-    ``words`` are what the tag Environment says of production.
-    """
+    """Every guard that is read from ``old`` and not, or weaker, from ``new``; and what deletes data that did not."""
     kind = type_of(old)
     if {kind, type_of(new)} == {TABLE, GLOBAL_TABLE}:
         kind, old, new = TABLE, as_table(old), as_table(new)
-    yield from _lost(guards_of(kind), old, new)
-    if words != PRODUCTION:
-        yield from _lost((_at("Tags/Environment", lambda v: float(v in words), IN_PRODUCTION),), old, new)
+    yield from _lost(guards_of(kind, words), old, new)
     for path, label in MEMBERS.get(kind, ()):
         yield from _fewer(("Properties", *path.split("/")), label, old, new)
     for path, says, short in AS_IT_IS.get(kind, ()):

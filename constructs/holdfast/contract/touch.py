@@ -10,9 +10,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from holdfast.contract import grants, policies
-from holdfast.contract.guards import KEY, STORES, TABLE, store_name
+from holdfast.contract.guards import KEY, STORES, TABLE, store_name, type_of
 from holdfast.contract.hidden import CUSTOM, ELSEWHERE, LANGUAGE
 from holdfast.contract.pairing import resources
+from holdfast.contract.tags import with_our_names
 
 Json = dict[str, Any]
 WORD = re.compile(r"[A-Za-z0-9_.*?-]+")
@@ -72,13 +73,15 @@ class _Named:
 
 def touches(strangers: Mapping[str, Json], ours: Mapping[str, Json]) -> Iterator[Touch]:
     """Both by stack id, as contracts."""
-    stores = [r for c in ours.values() for p in _parts(c) for r in resources(p).values() if store_name(r)]
+    tags = frozenset(t for c in ours.values() for p in _parts(c) for r in _stores(p) for t in _tags(r))
+    ours = {id_: with_our_names(c) for id_, c in ours.items()}
+    stores = [r for c in ours.values() for p in _parts(c) for r in _stores(p)]
     stacks = [s for c in ours.values() if isinstance(s := c.get("stack"), dict)]
     known = _Known(
-        names=frozenset(str(store_name(r)) for r in stores),
+        names=frozenset(name for r in stores if (name := store_name(r))),
         stacks=frozenset(str(s["name"]) for s in stacks if "name" in s),
         roles=frozenset(str(s[k]).rpartition("/")[2] for s in stacks for k in DEPLOYING if k in s),
-        tags=frozenset(t for r in stores for t in _tags(r)),
+        tags=tags,
         exports=dict(_exports(ours)),
         theirs=frozenset(name for c in strangers.values() for p in _parts(c) for name, _ in _exported(p)),
     )
@@ -86,6 +89,10 @@ def touches(strangers: Mapping[str, Json], ours: Mapping[str, Json]) -> Iterator
         for part in _parts(contract):
             found = list(_of_part(id_, part, grants.scope(part, contract.get("stack", {})), known))
             yield from found or _rewritten(id_, part, known)
+
+
+def _stores(part: Json) -> list[Json]:
+    return [r for r in resources(part).values() if type_of(r) in STORES]
 
 
 def _of_part(id_: str, part: Json, at: grants.Scope, known: _Known) -> Iterator[Touch]:

@@ -236,7 +236,8 @@ def finding(
     name = placed.fill(table.name) if table else None
     # What can be done about a live table is of no use for a store.
     advice = rule.remediation if table is None or isinstance(table, Table) else rule.remediation.partition(LIVE)[0]
-    words: Mapping[str, str | None] = {"table": name, "stack": placed.name, "region": placed.region}
+    days = placed.recovery_days(table) if isinstance(table, Table) else placed.policy.recovery_days
+    words: Mapping[str, object] = {"table": name, "stack": placed.name, "region": placed.region, "days": days}
     return Finding(
         rule=rule,
         outcome=said.outcome,

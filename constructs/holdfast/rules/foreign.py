@@ -57,7 +57,11 @@ def judge_foreign(stack: StackSeen, declared: Mapping[str, Facts], policy: Polic
                 source=stack.source,
                 where=seen.where,
                 fix=rule.remediation.format(
-                    table=name, stack=stack.id, region=stack.region or "<region>", ttl="<attribute>"
+                    table=name,
+                    stack=stack.id,
+                    region=stack.region or "<region>",
+                    ttl="<attribute>",
+                    days=policy.recovery_days,
                 ),
             )
 
@@ -103,5 +107,5 @@ def _from_tags(seen: Observed, policy: Policy) -> Facts | Verdict:
         if lifetime == "durable"
         else Transient(ttl=seen.ttl if isinstance(seen.ttl, str) else "ttl"),
         data=Data(data),
-        tier=Tier.TEST if str(environment or "").lower() in HARMLESS else Tier.PROD,
+        tier=Tier.TEST if isinstance(environment, str) and environment.lower() in HARMLESS else Tier.PROD,
     )
