@@ -10,6 +10,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from holdfast import Data
 from holdfast.cfn import normal
 from holdfast.contract.diff import diff
 
@@ -17,6 +18,7 @@ Json = dict[str, Any]
 Mutation = Callable[[Json, str], bool]
 
 MUTATIONS: dict[str, Mutation] = {}
+DATA_CLASSES = [data.value for data in Data]
 # These change the stack's key, so they concern every table that is encrypted with it.
 OF_THE_KEY: set[str] = set()
 
@@ -231,7 +233,7 @@ def all_tags_removed(t: Json, i: str) -> bool:
 
 @_mutation
 def tag_value_changed(t: Json, i: str) -> bool:
-    (tag,) = [tag for tag in _properties(t, i)["Tags"] if tag["Key"] == "DataClass"]
+    (tag,) = [tag for tag in _properties(t, i)["Tags"] if tag["Value"] in DATA_CLASSES]  # whatever it is called
     tag["Value"] = "public"
     return True
 

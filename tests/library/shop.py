@@ -160,6 +160,33 @@ RETIRED = Stack(
             data=Data.OPERATIONAL,
             state=State(usage=Usage.LEGACY, governance=Governance.PRE_CDK, replaced_by="prices-{env}"),
         ),
+        Table(
+            name="baskets-{env}",
+            purpose="Carts of the first shop, to be archived.",
+            key=key("basketId"),
+            lifetime=Durable(),
+            data=Data.OPERATIONAL,
+            state=State(usage=Usage.DEAD, archive_phase=1),
+        ),
+    ),
+)
+
+JOURNAL = Stack(
+    id="Journal-{env}",
+    system="shop",
+    owner="platform-team",
+    region="eu-north-1",
+    tables=(
+        Table(
+            name="journal-{env}",
+            purpose="Who did what, of both environments in one region.",
+            key=key("day", "entryId"),
+            lifetime=Durable(ttl="until"),
+            data=Data.OPERATIONAL,
+            indexes=(gsi("author", assumed="only counted"),),
+            stream=Stream(view=View.NEW_IMAGE, consumer="reports-{env}"),  # somebody else's
+            assumed=tuple(Assumed(fact, "a guess") for fact in (Fact.KEY_TYPES, Fact.PROJECTION, Fact.EXPIRY)),
+        ),
     ),
 )
 
@@ -202,7 +229,10 @@ STORES = Stack(
             name="shop-files-{env}",
             purpose="Invoices as PDF.",
             data=Data.PERSONAL,
-            prefixes=(Prefix(path="invoices/{year}/", purpose="One folder per year."),),
+            prefixes=(
+                Prefix(path="invoices/{year}/", purpose="One folder per year."),
+                Prefix(path="exports/{day}.csv", purpose="One file per day.", expire=timedelta(days=30)),
+            ),
             backups=BACKUPS,
         ),
         Documents(name="shop-documents-{env}", purpose="Reviews.", data=Data.PERSONAL, backups=BACKUPS),
@@ -216,4 +246,6 @@ STORES = Stack(
     ),
 )
 
-ESTATE = Estate(name="shop", environments=(LIVE, DEV), policy=POLICY, stacks=(ORDERS, SESSIONS, RETIRED, STORES))
+ESTATE = Estate(
+    name="shop", environments=(LIVE, DEV), policy=POLICY, stacks=(ORDERS, SESSIONS, RETIRED, JOURNAL, STORES)
+)

@@ -14,6 +14,8 @@ import pytest
 from shop import ESTATE
 from support import CONTEXT, ROOT, Json
 
+from holdfast import Estate
+
 PROJECT = ROOT / "tests" / "library" / "project"
 
 
@@ -27,12 +29,17 @@ def project(folder: Path) -> Path:
 @cache
 def synthesized() -> Path:
     """The cloud assembly of live and dev, made once in each process."""
-    from holdfast.cdk import app
-
     folder = Path(tempfile.mkdtemp(prefix="holdfast-shop-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return synthesize(ESTATE, folder)
+
+
+def synthesize(estate: Estate, folder: Path) -> Path:
+    """The cloud assembly of an estate that is declared in the shop's project."""
+    from holdfast.cdk import app
+
     with contextlib.chdir(project(folder / "shop")):  # where there are no contracts
-        app(ESTATE, CONTEXT | {"env": "all"}, str(folder / "cdk.out")).synth()
+        app(estate, CONTEXT | {"env": "all"}, str(folder / "cdk.out")).synth()
     return folder / "cdk.out"
 
 

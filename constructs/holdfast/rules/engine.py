@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -232,7 +232,9 @@ def finding(
     name = placed.fill(table.name) if table else None
     # What can be done about a live table is of no use for a store.
     advice = rule.remediation if table is None or isinstance(table, Table) else rule.remediation.partition(LIVE)[0]
-    words: Mapping[str, str | None] = {"table": name, "stack": placed.name, "region": placed.region}
+    words: dict[str, str | int | None] = {"table": name, "stack": placed.name, "region": placed.region}
+    if isinstance(table, Table):
+        words["days"] = placed.recovery_days(table)
     return Finding(
         rule=rule,
         outcome=said.outcome,

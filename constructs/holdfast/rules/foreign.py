@@ -55,7 +55,11 @@ def judge_foreign(stack: StackSeen, declared: Mapping[str, Facts], policy: Polic
                 source=stack.source,
                 where=seen.where,
                 fix=rule.remediation.format(
-                    table=name, stack=stack.id, region=stack.region or "<region>", ttl="<attribute>"
+                    table=name,
+                    stack=stack.id,
+                    region=stack.region or "<region>",
+                    ttl="<attribute>",
+                    days=policy.recovery_days,
                 ),
             )
 

@@ -33,9 +33,9 @@ from holdfast.rules import STORE_RULES
 from holdfast.rules.base import Outcome
 from holdfast.stores import Bucket, Registry
 
-AURORA = Placed(on_aurora(PLACED.stack), PLACED.env)
-DATABASE, CACHE, BROKER = "meeting-prod", "meeting-cache-prod", "meeting-broker-prod"
-BUCKET, DOCUMENTS = "meeting-system-prod", "meeting-documents-prod"
+AURORA = replace(PLACED, stack=on_aurora(PLACED.stack))
+DATABASE, CACHE, BROKER = "shop-live", "shop-cache-live", "shop-events-live"
+BUCKET, DOCUMENTS = "shop-files-live", "shop-documents-live"
 EVERY = {DATABASE, CACHE, BROKER, BUCKET, DOCUMENTS}
 
 
@@ -63,7 +63,7 @@ def test_what_was_deployed_is_live_by_every_rule_that_an_api_can_answer(placed: 
             verdict = judge(rule, placed, store, found)
             assert verdict.outcome in (Outcome.PASS, Outcome.EXEMPT), (rule.id, store.name, verdict)
             judged |= {rule.id} if verdict.outcome is Outcome.PASS else set()
-    # The meeting system locks no bucket.
+    # The shop locks no bucket.
     assert judged == {r.id for r in STORE_RULES if r.id in JUDGED} - {"HF534"}
 
 
@@ -130,7 +130,7 @@ def _muted(answer: Json) -> None:
         alarm["ActionsEnabled"] = False
 
 
-OTHER_KEY = "arn:aws:kms:us-east-1:000000000000:key/someone-elses"
+OTHER_KEY = "arn:aws:kms:eu-west-1:000000000000:key/someone-elses"
 PLAIN = {"EncryptionInTransit": {"ClientBroker": "TLS_PLAINTEXT", "InCluster": True}}
 LOST: dict[str, tuple[tuple[str, Change], set[tuple[str, str | None]]]] = {
     "a database can be deleted": (_instance(DeletionProtection=False), {("HF001", DATABASE)}),
@@ -271,7 +271,7 @@ def test_without_one_action_the_rest_is_judged_and_nothing_fails(call: Call) -> 
     unknown = [f for f in found.findings if f.outcome is Outcome.UNKNOWN]
     assert "HF614" in {f.rule.id for f in unknown}
     assert all(str(call.action) in f.detail for f in unknown)
-    if call not in (TAGS, store_calls.LOCK):  # the meeting system locks no bucket
+    if call not in (TAGS, store_calls.LOCK):  # the shop locks no bucket
         assert {f.rule.id for f in unknown} - {"HF614"}
 
 
@@ -300,7 +300,7 @@ def test_a_bucket_that_is_gone_is_not_there_and_not_unread() -> None:
 
 def test_the_lock_of_an_archive_is_judged_live() -> None:
     locked = tuple(replace(s, locked=timedelta(days=30)) if isinstance(s, Bucket) else s for s in PLACED.stores)
-    placed = Placed(replace(PLACED.stack, stores=locked), PLACED.env)
+    placed = replace(PLACED, stack=replace(PLACED.stack, stores=locked))
     lock = {"ObjectLockEnabled": "Enabled", "Rule": {"DefaultRetention": {"Mode": "GOVERNANCE", "Days": 30}}}
     asked = next(asked for asked in door().answers if asked[0] is store_calls.LOCK)
 
@@ -352,8 +352,8 @@ def test_a_policy_allows_what_the_topics_of_a_broker_need(capsys: pytest.Capture
 
 
 def _changes(aws: Aws) -> dict[str, tuple[Any, set[tuple[str, str | None]]]]:
-    rds, s3, ec2 = aws.client("rds"), aws.client("s3"), aws.client("ec2")
-    bucket = f"{BUCKET}-{aws.account}-us-east-1"
+    rds, s3, ec2 = (aws.client(service, PLACED.region) for service in ("rds", "s3", "ec2"))
+    bucket = f"{BUCKET}-{aws.account}-{PLACED.region}"
     groups = {g["Description"]: g["GroupId"] for g in ec2.describe_security_groups()["SecurityGroups"]}
     open_port = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
     return {
