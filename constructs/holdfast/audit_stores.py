@@ -11,6 +11,7 @@ from holdfast.gap import Gap
 from holdfast.intrinsics import Unknown
 from holdfast.observed import ObservedKey, Source
 from holdfast.placement import Placed
+from holdfast.policy import Policy, TagSource
 from holdfast.rules import BY_ID, STORE_RULES, engine, estate, finding, live, stores
 from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Verdict, fail, unknown
 from holdfast.rules.store_subject import CLUSTER, DOCUMENTS, INSTANCE, StoreSubject
@@ -226,7 +227,7 @@ def strangers(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[
             yield Finding(
                 rule=live.STRANGER,
                 outcome=Outcome.FAIL,
-                detail=f"it is tagged as {tags['Project']}'s, owned by {tags['Owner']}, and declared nowhere",
+                detail=f"it is tagged as {_whose(tags, every[0].policy)}, and declared nowhere",
                 table=name,
                 stack="no stack",
                 environment=None,
@@ -234,6 +235,12 @@ def strangers(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[
                 where=arn,
                 fix=live.STRANGER.remediation.format(table=name),
             )
+
+
+def _whose(tags: Mapping[str, str], policy: Policy) -> str:
+    owner, system = (policy.tag(source) for source in (TagSource.OWNER, TagSource.SYSTEM))
+    of_system = f"{tags[system]}'s, " if system else ""  # no policy needs to ask for it
+    return f"{of_system}owned by {tags[owner or '']}"
 
 
 def _name(arn: str) -> str:

@@ -188,6 +188,33 @@ RETIRED = Stack(
             data=Data.OPERATIONAL,
             state=State(usage=Usage.LEGACY, governance=Governance.PRE_CDK, replaced_by="prices-{env}"),
         ),
+        Table(
+            name="baskets-{env}",
+            purpose="Carts of the first shop, to be archived.",
+            key=key("basketId"),
+            lifetime=Durable(),
+            data=Data.OPERATIONAL,
+            state=State(usage=Usage.DEAD, archive_phase=1),
+        ),
+    ),
+)
+
+JOURNAL = Stack(
+    id="Journal-{env}",
+    system="shop",
+    owner="platform-team",
+    region="eu-north-1",
+    tables=(
+        Table(
+            name="journal-{env}",
+            purpose="Who did what, of both environments in one region.",
+            key=key("day", "entryId"),
+            lifetime=Durable(ttl="until"),
+            data=Data.OPERATIONAL,
+            indexes=(gsi("author", assumed="only counted"),),
+            stream=Stream(view=View.NEW_IMAGE, consumer="reports-{env}"),  # somebody else's
+            assumed=tuple(Assumed(fact, "a guess") for fact in (Fact.KEY_TYPES, Fact.PROJECTION, Fact.EXPIRY)),
+        ),
     ),
 )
 
@@ -242,6 +269,7 @@ STORES = Stack(
             prefixes=(
                 Prefix(path="invoices/{year}/", purpose="One folder per year."),
                 Prefix(path="uploads/", purpose="What was not yet looked at.", expire=timedelta(days=7)),
+                Prefix(path="exports/{day}.csv", purpose="One file per day.", expire=timedelta(days=30)),
             ),
             backups=BACKUPS,
         ),
@@ -273,7 +301,7 @@ ESTATE = Estate(
     name="shop",
     environments=(LIVE, DEV),
     policy=POLICY,
-    stacks=(ORDERS, SESSIONS, NEWSLETTER, RETIRED, STORES),
+    stacks=(ORDERS, SESSIONS, NEWSLETTER, RETIRED, JOURNAL, STORES),
 )
 
 

@@ -280,7 +280,8 @@ def test_a_guard_that_a_changed_condition_decides_is_weakened() -> None:
 
 def test_a_condition_behind_another_one_and_an_alarm_are_found() -> None:
     def edit(contract: Json) -> None:
-        of_type(contract, "AWS::CloudWatch::Alarm")[0]["Condition"] = "Both"
+        alarms = of_type(contract, "AWS::CloudWatch::Alarm")
+        next(a for a in alarms if a["Properties"]["AlarmName"].startswith(TABLE))["Condition"] = "Both"
 
     found = decided(edit, Both={"Fn::Or": [{"Condition": "C"}, {"Fn::Equals": [{"Ref": "AWS::Region"}, "x"]}]})
     (weaker,) = [c for c in found if c.kind in SERIOUS]

@@ -326,7 +326,7 @@ RULES = (
         title="Durable production data can be recovered as of any day of the last weeks",
         why="Point-in-time recovery, and old versions of objects, are what undoes a bad write, a bad migration or a deleted item. "
         "They cover only the time during which they were on, and a mistake is often found weeks after it was made: of a table "
-        "it is the days of the policy, of a database what is declared.",
+        "what the policy asks for is kept, of a database what is declared.",
         remediation="Remove the override: the construct turns it on, for as long as required. On the live table: "
         "aws dynamodb update-continuous-backups --table-name {table} --point-in-time-recovery-specification "
         "PointInTimeRecoveryEnabled=true,RecoveryPeriodInDays={days} --region {region}",

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import copy
-import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from accounts import CREATED, NOW, UPDATED, account, deployed, live, template, with_table, without
-from declare import estate
+from declare import TEST, estate
 from declare import stack as declared_stack
 from declare import table as declared_table
+from shop import DEV, ESTATE, LIVE, alone
+from shop_synth import synthesized
 from support import ROOT
 
 from holdfast import Assumed, Data, Environment, Fact, Guard, Placed, Waiver, gsi, key, number
@@ -25,7 +27,7 @@ from holdfast.ages import UNREAD
 from holdfast.audit import Audit, audit
 from holdfast.audit_stores import NOT_APPLIED
 from holdfast.code import mentions
-from holdfast.contract import files
+from holdfast.contract import files, make
 from holdfast.contract.history import SHALLOW, History
 from holdfast.contract.since import BY_HAND, NOT_ASKED, UNCOMMITTED
 from holdfast.declarations import declarations
@@ -37,31 +39,25 @@ from holdfast.observed import Observed, ObservedKey, Source
 from holdfast.report.text import apart
 from holdfast.rules.base import Finding, Outcome
 from holdfast.template import StackSeen, observe
-from stacks import ESTATE, environments
 
-PROD = "us-east-1"
-ANALYSIS = "call-analytics-prod-call-analysis-us-east-1"
-WEBHOOKS = "rc-subscription-prod-webhook-subscriptions"
+REGION = LIVE.region
+ORDERS, PRICES = "orders-production", "prices-production"
+STACK = "Orders-production"
 PLACES = {p.id: p for p in ESTATE.placements()}
+SHOP = ROOT / "tests" / "library" / "shop.py"
 # A few stacks are enough for most tests, and quicker than all.
-FEW = (
-    "CallAnalytics-{Env}-Storage",
-    "ConnectionServiceStack-{env}",
-    "LegacyTablesStack-{env}",
-    "MessageSystemStack",
-    "RCSubscription-{env}-Storage",
-)
+FEW = ("Orders-{env}", "Sessions", "Retired-{env}")
 
 
-def few(region: str = PROD, *more: str, **changes: Any) -> Account:
+def few(region: str = REGION, *more: str, **changes: Any) -> Account:
     return account(region, (*FEW, *more), **changes)
 
 
-def look(*accounts: Account, env: Environment = environments.PROD, **options: Any) -> Audit:
+def look(*accounts: Account, env: Environment = LIVE, **options: Any) -> Audit:
     """An audit of the stacks that are deployed in ``accounts``, or would be."""
     assert accounts
     every = options.pop("every", False)
-    return audit(estate(*(s for s in ESTATE.stacks if every or s.id in FEW)), accounts, [env], **{"now": NOW} | options)
+    return audit(alone(*(s for s in ESTATE.stacks if every or s.id in FEW)), accounts, [env], **{"now": NOW} | options)
 
 
 def failed(found: Audit) -> set[tuple[str, str | None]]:
@@ -96,11 +92,8 @@ def redeployed(seen: Account, stack: str, name: str, **properties: Any) -> Accou
 
 
 def test_an_estate_that_was_just_deployed_is_clean_and_nothing_is_unknown() -> None:
-    for env, regions in (
-        (environments.PROD, ("us-east-1", "ap-northeast-1")),
-        (environments.TEST, ("us-west-2", "ap-northeast-1")),
-    ):
-        found = look(*map(account, regions), env=env, every=True)
+    for env in ESTATE.environments:
+        found = look(account(env.region), account("eu-north-1"), env=env, every=True)
         assert failed(found) == set()
         assert unknowns(found) == []
         for row in found.rows:
@@ -116,7 +109,7 @@ def test_every_guard_that_is_off_everywhere_is_found_on_every_table_that_needs_i
         "tags": {},
         "watched": frozenset(),
     }
-    seen = account(PROD)
+    seen = account(REGION)
     assert isinstance(seen.tables, Mapping)
     for name, table in seen.tables.items():
         changes = off | ({"encryption": Encryption.AWS_OWNED} if table.observed.encryption is not None else {})
@@ -132,14 +125,14 @@ def test_every_guard_that_is_off_everywhere_is_found_on_every_table_that_needs_i
     wanted = {
         (rule, p.fill(t.name))
         for p in PLACES.values()
-        if p.region == PROD
+        if p.region == REGION
         for t in p.tables
         for rule, guard in rules.items()
         if guard in p.required(t)
     }
     found = failed(look(seen, every=True))
     assert {f for f in found if f[0] in rules} == wanted
-    assert {rule for rule, _ in found} == {*rules, "HF015"}  # AcsTables promise another key for the rest
+    assert {rule for rule, _ in found} == {*rules, "HF015"}  # another key is promised for the sessions
 
 
 @pytest.mark.parametrize(
@@ -152,47 +145,47 @@ def test_every_guard_that_is_off_everywhere_is_found_on_every_table_that_needs_i
 def test_a_gap_says_where_intent_deployed_and_live_part(
     in_template: bool, in_account: bool, says: str, columns: tuple[str, str, str]
 ) -> None:
-    seen = redeployed(few(PROD), "RCSubscription-prod-Storage", WEBHOOKS, DeletionProtectionEnabled=in_template)
-    seen = with_table(seen, WEBHOOKS, observed={"deletion_protection": in_account})
+    seen = redeployed(few(REGION), STACK, PRICES, DeletionProtectionEnabled=in_template)
+    seen = with_table(seen, PRICES, observed={"deletion_protection": in_account})
     found = look(seen)
-    assert failed(found) == {("HF001", WEBHOOKS)}
-    gap = one(found, "HF001", WEBHOOKS).gap
+    assert failed(found) == {("HF001", PRICES)}
+    gap = one(found, "HF001", PRICES).gap
     assert gap
     assert (gap.intent, gap.deployed, gap.live) == columns
     assert gap.says == says
-    (row,) = [r for r in found.rows if r.table == WEBHOOKS]
+    (row,) = [r for r in found.rows if r.table == PRICES]
     assert row.guards[Guard.DELETION_PROTECTION] == columns
 
 
 def test_a_table_that_is_protected_live_only_needs_a_deploy() -> None:
-    seen = redeployed(few(PROD), "RCSubscription-prod-Storage", WEBHOOKS, DeletionProtectionEnabled=None)
+    seen = redeployed(few(REGION), STACK, PRICES, DeletionProtectionEnabled=None)
     found = look(seen)
-    assert failed(found) == {("HF615", WEBHOOKS)}
-    behind = one(found, "HF615", WEBHOOKS)
+    assert failed(found) == {("HF615", PRICES)}
+    behind = one(found, "HF615", PRICES)
     assert "deletion protection is off" in behind.detail
-    assert behind.fix.startswith("`cdk deploy -c env=prod RCSubscription-prod-Storage`")
+    assert behind.fix.startswith("`cdk deploy -c env=live Orders-production`")
 
 
 @pytest.mark.parametrize(("policy", "rule"), [("DeletionPolicy", "HF002"), ("UpdateReplacePolicy", "HF002")])
 def test_what_only_templates_say_is_judged_on_the_deployed_one(policy: str, rule: str) -> None:
-    found = look(redeployed(few(PROD), "RCSubscription-prod-Storage", WEBHOOKS, **{policy: "Delete"}))
-    assert failed(found) == {(rule, WEBHOOKS)}
-    assert one(found, rule, WEBHOOKS).source.value == "deployed"
+    found = look(redeployed(few(REGION), STACK, PRICES, **{policy: "Delete"}))
+    assert failed(found) == {(rule, PRICES)}
+    assert one(found, rule, PRICES).source.value == "deployed"
 
 
 def test_a_live_table_in_no_stack_fails_to_be_kept_once_and_names_the_deleted_stack() -> None:
-    seen = few(PROD)
+    seen = few(REGION)
     assert isinstance(seen.stacks, Mapping)
-    stacks = {n: s for n, s in seen.stacks.items() if n != "ConnectionServiceStack-prod"}
-    seen = replace(seen, stacks=stacks, deleted={"RingCentralOAuthStack-prod": datetime(2025, 12, 29, tzinfo=UTC)})
-    orphans = [p.fill(t.name) for p in [PLACES["ConnectionServiceStack-prod"]] for t in p.tables]
+    stacks = {n: s for n, s in seen.stacks.items() if n != "Retired-live"}
+    seen = replace(seen, stacks=stacks, deleted={"OldStack": datetime(2025, 12, 29, tzinfo=UTC)})
+    orphans = [p.fill(t.name) for p in [PLACES["Retired-live"]] for t in p.tables]
     for name in orphans:
-        seen = with_table(seen, name, stack="RingCentralOAuthStack-prod")
+        seen = with_table(seen, name, stack="OldStack")
     found = look(seen)
     assert failed(found) == {("HF002", name) for name in orphans}
     kept = one(found, "HF002", orphans[0])
     assert "in no stack" in kept.detail
-    assert "RingCentralOAuthStack-prod was deleted on 2025-12-29" in kept.detail
+    assert "OldStack was deleted on 2025-12-29" in kept.detail
     assert kept.fix == (
         f"A deploy would try to create {orphans[0]}, which exists in no stack, and fail; "
         "bringing it under code needs an import together with its key"
@@ -200,13 +193,13 @@ def test_a_live_table_in_no_stack_fails_to_be_kept_once_and_names_the_deleted_st
 
 
 def test_a_table_that_need_not_be_kept_and_is_in_no_stack_is_found_as_well() -> None:
-    seen = few("us-west-2")
+    seen = few(DEV.region)
     assert isinstance(seen.stacks, Mapping)
-    seen = replace(seen, stacks={n: s for n, s in seen.stacks.items() if n != "RCSubscription-test-Storage"})
-    found = failed(look(seen, env=environments.TEST))
+    seen = replace(seen, stacks={n: s for n, s in seen.stacks.items() if n != "Orders-dev"})
+    found = failed(look(seen, env=DEV))
     assert found == {
-        ("HF604", "rc-subscription-test-webhook-subscriptions"),
-        ("HF604", "rc-subscription-test-idempotency"),
+        *(("HF604", name) for name in ("orders-dev", "carts-dev", "prices-dev")),
+        ("HF002", "prices-old-dev"),  # which has a floor
     }
 
 
@@ -227,14 +220,17 @@ def git(folder: Path, *arguments: str, when: datetime = NOW) -> None:
     )
 
 
-ANALYTICS = "CallAnalytics-Prod-Storage"
+@cache
+def accepted() -> dict[str, Any]:
+    found: dict[str, Any] = make.contracts(synthesized())[STACK]
+    return found
 
 
-def analytics(**properties: Any) -> dict[str, Any]:
-    """The contract of call-analytics, with properties of its largest table changed; None takes one out."""
-    found: dict[str, Any] = json.loads((ROOT / "snapshots" / f"{ANALYTICS}.json").read_text())
+def contract(**properties: Any) -> dict[str, Any]:
+    """The contract of the orders, with properties of their table changed; None takes one out."""
+    found = copy.deepcopy(accepted())
     tables = [r["Properties"] for r in found["template"]["Resources"].values()]
-    (own,) = [p for p in tables if p.get("TableName") == ANALYSIS]
+    (own,) = [p for p in tables if p.get("TableName") == ORDERS]
     own.update(properties)
     for name in [n for n, value in properties.items() if value is None]:
         del own[name]
@@ -248,7 +244,7 @@ def remembered(*versions: tuple[datetime, dict[str, Any]], **changes: Any) -> Hi
         head=commits[0],
         branch="main",
         merged=True,
-        line=tuple((c, {ANALYTICS: c.sha}) for c in commits),
+        line=tuple((c, {STACK: c.sha}) for c in commits),
         contents={c.sha: files.text(v).encode() for c, (_, v) in zip(commits, versions, strict=True)},
         working={},
     )
@@ -256,74 +252,78 @@ def remembered(*versions: tuple[datetime, dict[str, Any]], **changes: Any) -> Hi
 
 
 def unprotected(**options: Any) -> Audit:
-    """The gap of the call-analytics tables, as the source found it on 2026-04-23."""
-    seen = redeployed(few(PROD), ANALYTICS, ANALYSIS, DeletionProtectionEnabled=None)
-    seen = with_table(seen, ANALYSIS, observed={"deletion_protection": False})
+    """Somebody asked for deletion protection, and nobody has deployed it."""
+    seen = redeployed(few(REGION), STACK, ORDERS, DeletionProtectionEnabled=None)
+    seen = with_table(seen, ORDERS, observed={"deletion_protection": False})
     if status := options.pop("status", None):
         assert isinstance(seen.stacks, Mapping)
-        stacks = dict(seen.stacks) | {ANALYTICS: replace(seen.stacks[ANALYTICS], status=status)}
+        stacks = dict(seen.stacks) | {STACK: replace(seen.stacks[STACK], status=status)}
         seen = replace(seen, stacks=stacks)
     return look(seen, **options)
 
 
 BEFORE, SET = datetime(2026, 2, 4, 9, tzinfo=UTC), datetime(2026, 3, 2, 9, tzinfo=UTC)
-STORY = remembered((SET, analytics()), (BEFORE, analytics(DeletionProtectionEnabled=None)))
 
 
-def test_the_documented_gap_is_52_days_from_the_commit_and_78_from_the_last_update() -> None:
-    found = unprotected(history=STORY, declared=declarations(ROOT / "stacks"))
-    only = one(found, "HF001", ANALYSIS)
+def story(**changes: Any) -> History:
+    """It was asked for a while after the last deploy."""
+    return remembered((SET, contract()), (BEFORE, contract(DeletionProtectionEnabled=None)), **changes)
+
+
+def test_a_gap_is_52_days_from_the_commit_and_78_from_the_last_update() -> None:
+    found = unprotected(history=story(), declared=declarations(SHOP))
+    only = one(found, "HF001", ORDERS)
     assert only.gap
     assert (only.gap.days_intended, only.gap.days_since_update) == (52, 78)
     assert only.gap.says == "intended, never deployed"
-    assert only.declared == f"stacks/call_analytics.py:{_line()}"
-    (stack,) = [s for s in found.stacks if s.stack == ANALYTICS]
+    assert only.declared == f"shop.py:{_line()}"
+    (stack,) = [s for s in found.stacks if s.stack == STACK]
     assert stack.running.told(NOW) == (
         "runs the contract of bbbbbbb (2026-02-04), 1 contract change behind; merged and not deployed for 52 days: "
-        f"deletion protection on {ANALYSIS} (aaaaaaa)"
+        f"deletion protection on {ORDERS} (aaaaaaa)"
     )
 
 
 def _line() -> int:
-    lines = (ROOT / "stacks" / "call_analytics.py").read_text().splitlines()
+    lines = SHOP.read_text().splitlines()
     return next(n for n, line in enumerate(lines, start=1) if line.strip() == "Table(")
 
 
 @pytest.mark.parametrize(
     ("history", "why"),
     [
-        (UNREAD, UNREAD.reason),
-        (remembered((SET, analytics(DeletionProtectionEnabled=None))), NOT_ASKED),
-        (replace(STORY, working={ANALYTICS: analytics(DeletionProtectionEnabled=False)}), UNCOMMITTED),
-        (replace(STORY, line=()), "no contract of CallAnalytics-Prod-Storage that can be read is committed"),
+        (lambda: UNREAD, UNREAD.reason),
+        (lambda: remembered((SET, contract(DeletionProtectionEnabled=None))), NOT_ASKED),
+        (lambda: story(working={STACK: contract(DeletionProtectionEnabled=False)}), UNCOMMITTED),
+        (lambda: story(line=()), f"no contract of {STACK} that can be read is committed"),
     ],
 )
 def test_without_a_commit_the_age_is_unknown_with_the_reason_and_the_gap_is_not(
-    history: History | Unknown, why: str
+    history: Callable[[], History | Unknown], why: str
 ) -> None:
-    gap = one(unprotected(history=history), "HF001", ANALYSIS).gap
+    gap = one(unprotected(history=history()), "HF001", ORDERS).gap
     assert gap
     assert (gap.days_intended, gap.days_since_update) == (None, 78)
     assert gap.age.startswith(f"unknown since which commit ({why}), 78 days")
 
 
 def test_a_history_that_is_cut_off_gives_the_least_age() -> None:
-    cut = remembered((SET, analytics()), cut=SHALLOW)
-    gap = one(unprotected(history=cut), "HF001", ANALYSIS).gap
+    cut = remembered((SET, contract()), cut=SHALLOW)
+    gap = one(unprotected(history=cut), "HF001", ORDERS).gap
     assert gap
     assert gap.age.startswith(f"at least 52 days since commit aaaaaaa of 2026-03-02 ({SHALLOW}), ")
 
 
 def test_what_was_changed_in_the_account_is_of_unknown_age() -> None:
-    seen = with_table(few(PROD), ANALYSIS, observed={"deletion_protection": False})
-    gap = one(look(seen, history=STORY), "HF001", ANALYSIS).gap
+    seen = with_table(few(REGION), ORDERS, observed={"deletion_protection": False})
+    gap = one(look(seen, history=story()), "HF001", ORDERS).gap
     assert gap
     assert (gap.says, gap.since) == (NOT_APPLIED, Since(why=BY_HAND))
 
 
 def test_an_update_that_was_rolled_back_does_not_make_the_gap_younger() -> None:
-    found = unprotected(history=STORY, status="UPDATE_ROLLBACK_COMPLETE")
-    gap = one(found, "HF001", ANALYSIS).gap
+    found = unprotected(history=story(), status="UPDATE_ROLLBACK_COMPLETE")
+    gap = one(found, "HF001", ORDERS).gap
     assert gap
     assert gap.age.endswith("at least 78 days since the stack's last update (that of 2026-02-04 was rolled back)")
     made = StackLive(seen=Unknown(""), status="ROLLBACK_COMPLETE", created=CREATED, updated=None)
@@ -331,7 +331,7 @@ def test_an_update_that_was_rolled_back_does_not_make_the_gap_younger() -> None:
 
 
 def test_what_is_declared_as_not_deployed_is_no_gap() -> None:
-    seen = few(PROD)
+    seen = few(REGION)
     assert isinstance(seen.stacks, Mapping)
     waiting = next(p for p in PLACES.values() if p.env in p.stack.undeployed and p.tables)
     names = [waiting.fill(t.name) for t in waiting.tables]
@@ -357,15 +357,15 @@ HOURS = (timedelta(0), timedelta(hours=9), timedelta(days=1, microseconds=-1))
 def test_an_age_is_counted_in_days_of_the_calendar_in_utc(now: datetime, hour: timedelta, zone: timezone) -> None:
     midnight = now.replace(hour=0, minute=0)
     committed, updated = ((midnight - timedelta(days=d) + hour).astimezone(zone) for d in (52, 78))
-    seen = redeployed(few(PROD), "CallAnalytics-Prod-Storage", ANALYSIS, DeletionProtectionEnabled=None)
-    seen = with_table(seen, ANALYSIS, observed={"deletion_protection": False})
+    seen = redeployed(few(REGION), STACK, ORDERS, DeletionProtectionEnabled=None)
+    seen = with_table(seen, ORDERS, observed={"deletion_protection": False})
     assert isinstance(seen.stacks, Mapping)
-    stack = replace(seen.stacks["CallAnalytics-Prod-Storage"], updated=updated)
-    seen = replace(seen, stacks=dict(seen.stacks) | {"CallAnalytics-Prod-Storage": stack})
-    first = analytics(DeletionProtectionEnabled=None)
-    story = remembered((committed, analytics()), (updated, first))
-    found = look(seen, now=now.astimezone(zone), history=story)
-    gap = one(found, "HF001", ANALYSIS).gap
+    stack = replace(seen.stacks[STACK], updated=updated)
+    seen = replace(seen, stacks=dict(seen.stacks) | {STACK: stack})
+    first = contract(DeletionProtectionEnabled=None)
+    told = remembered((committed, contract()), (updated, first))
+    found = look(seen, now=now.astimezone(zone), history=told)
+    gap = one(found, "HF001", ORDERS).gap
     assert gap
     assert (gap.days_intended, gap.days_since_update) == (52, 78)
     dates = [f"{midnight - timedelta(days=d):%Y-%m-%d}" for d in (52, 78)]
@@ -375,34 +375,29 @@ def test_an_age_is_counted_in_days_of_the_calendar_in_utc(now: datetime, hour: t
 
 
 def test_every_declared_table_and_store_is_found_in_its_module() -> None:
-    assert set(declarations(ROOT / "stacks")) == {t.name for s in ESTATE.stacks for t in (*s.tables, *s.stores)}
+    assert set(declarations(SHOP)) == {t.name for s in ESTATE.stacks for t in (*s.tables, *s.stores)}
 
 
 # The estate
 
 
 def test_a_declared_table_that_is_gone_is_one_finding_and_says_why() -> None:
-    found = look(without(few(PROD), WEBHOOKS))
-    assert failed(found) == {("HF601", WEBHOOKS)}
-    assert (
-        "deployed in RCSubscription-prod-Storage, but not live: somebody deleted it"
-        in one(found, "HF601", WEBHOOKS).detail
-    )
-    seen = few(PROD)
+    found = look(without(few(REGION), PRICES))
+    assert failed(found) == {("HF601", PRICES)}
+    assert "deployed in Orders-production, but not live: somebody deleted it" in one(found, "HF601", PRICES).detail
+    seen = few(REGION)
     assert isinstance(seen.stacks, Mapping)
-    never = replace(
-        without(seen, ANALYSIS), stacks={n: s for n, s in seen.stacks.items() if n != "CallAnalytics-Prod-Storage"}
-    )
-    assert "never deployed" in one(look(never), "HF601", ANALYSIS).detail
-    dying = with_table(seen, WEBHOOKS, status="DELETING")
-    assert failed(look(dying)) == {("HF601", WEBHOOKS)}
+    never = replace(without(seen, ORDERS), stacks={n: s for n, s in seen.stacks.items() if n != STACK})
+    assert "never deployed" in one(look(never), "HF601", ORDERS).detail
+    dying = with_table(seen, PRICES, status="DELETING")
+    assert failed(look(dying)) == {("HF601", PRICES)}
 
 
 def test_a_stack_that_is_declared_as_undeployed_may_be_missing() -> None:
-    names = [PLACES["MessageSystemStack-prod"].fill(t.name) for t in PLACES["MessageSystemStack-prod"].tables]
-    seen = without(few(PROD), *names)
+    names = [PLACES["Sessions-live"].fill(t.name) for t in PLACES["Sessions-live"].tables]
+    seen = without(few(REGION), *names)
     assert isinstance(seen.stacks, Mapping)
-    seen = replace(seen, stacks={n: s for n, s in seen.stacks.items() if n != "MessageSystemStack"})
+    seen = replace(seen, stacks={n: s for n, s in seen.stacks.items() if n != "Sessions"})
     found = look(seen)
     assert failed(found) == set()
     assert one(found, "HF601", names[0]).outcome is Outcome.EXEMPT
@@ -410,33 +405,33 @@ def test_a_stack_that_is_declared_as_undeployed_may_be_missing() -> None:
 
 def test_a_stack_without_tables_that_was_never_deployed_is_found() -> None:
     empty = declared_stack(id="Empty-{env}")
-    later = declared_stack(id="Later-{env}", undeployed=(environments.PROD,))
-    found = audit(estate(empty, later), [account(PROD, (), stacks={})], [environments.PROD], now=NOW)
-    assert [(f.rule.id, f.stack) for f in found.findings if f.outcome is Outcome.FAIL] == [("HF616", "Empty-prod")]
-    unread = audit(estate(empty), [account(PROD, (), stacks=Unknown("denied"))], [environments.PROD], now=NOW)
+    later = declared_stack(id="Later-{env}", undeployed=(LIVE,))
+    found = audit(alone(empty, later), [account(REGION, (), stacks={})], [LIVE], now=NOW)
+    assert [(f.rule.id, f.stack) for f in found.findings if f.outcome is Outcome.FAIL] == [("HF616", "Empty-live")]
+    unread = audit(alone(empty), [account(REGION, (), stacks=Unknown("denied"))], [LIVE], now=NOW)
     assert [f.rule.id for f in unknowns(unread)] == ["HF616"]
 
 
 def test_what_the_template_of_a_stack_lacks_is_dated_by_its_last_update() -> None:
-    seen = few(PROD)
+    seen = few(REGION)
     assert isinstance(seen.stacks, Mapping)
-    stack = seen.stacks["RCSubscription-prod-Storage"]
+    stack = seen.stacks[STACK]
     assert isinstance(stack.seen, StackSeen)
     open_ = replace(stack, seen=replace(stack.seen, protected=False))
-    found = look(replace(seen, stacks=dict(seen.stacks) | {"RCSubscription-prod-Storage": open_}))
+    found = look(replace(seen, stacks=dict(seen.stacks) | {STACK: open_}))
     (termination,) = [f for f in found.findings if f.rule.id == "HF013" and f.outcome is Outcome.FAIL]
     assert termination.gap
     assert termination.gap.days_since_update == 78
 
 
 def stranger(name: str, **changes: Any) -> TableSeen:
-    seen = few(PROD)
+    seen = few(REGION)
     assert isinstance(seen.tables, Mapping)
-    return live(replace(seen.tables[WEBHOOKS].observed, name=name), PROD, **changes)
+    return live(replace(seen.tables[PRICES].observed, name=name), REGION, **changes)
 
 
 def test_an_undeclared_table_is_an_orphan_with_the_name_of_its_deleted_stack() -> None:
-    seen = few(PROD)
+    seen = few(REGION)
     assert isinstance(seen.tables, Mapping)
     orphan = stranger("old-orders", stack="OldStack", items=7, size=1400)
     seen = replace(
@@ -453,11 +448,11 @@ def test_an_undeclared_table_is_an_orphan_with_the_name_of_its_deleted_stack() -
 
 @pytest.mark.parametrize("alive", [True, False])
 def test_a_table_in_a_stack_and_not_in_the_code_is_told_apart_from_an_orphan(alive: bool) -> None:
-    seen = few(PROD)
+    seen = few(REGION)
     assert isinstance(seen.stacks, Mapping)
     assert isinstance(seen.tables, Mapping)
     resource = {"Type": "AWS::DynamoDB::Table", "Properties": {"TableName": "old-orders"}}
-    other = StackSeen(id="Other", name="Other", where="Other", template={"Resources": {"T": resource}}, region=PROD)
+    other = StackSeen(id="Other", name="Other", where="Other", template={"Resources": {"T": resource}}, region=REGION)
     stack = StackLive(seen=other, status="CREATE_COMPLETE", created=CREATED, updated=None)
     tables = dict(seen.tables) | ({"old-orders": stranger("old-orders", stack="Other")} if alive else {})
     found = look(replace(seen, stacks=dict(seen.stacks) | {"Other": stack}, tables=tables))
@@ -466,29 +461,29 @@ def test_a_table_in_a_stack_and_not_in_the_code_is_told_apart_from_an_orphan(ali
 
 
 def test_retired_tables_are_listed_with_what_they_hold_and_their_phase() -> None:
-    seen = with_table(account(PROD), "CallAnalysisMetadata", items=401, size=117_000)
+    seen = with_table(account(REGION), "baskets-live", items=401, size=117_000)
     found = look(seen, every=True)
     retired = {f.table for f in found.findings if f.rule.id == "HF605" and f.outcome is Outcome.FAIL}
-    states = {p.fill(t.name): t.state.usage for p in PLACES.values() if p.region == PROD for t in p.tables}
+    states = {p.fill(t.name): t.state.usage for p in PLACES.values() if p.region == REGION for t in p.tables}
     assert retired == {n for n, usage in states.items() if usage in (Usage.LEGACY, Usage.DEAD, Usage.DUPLICATE)}
-    assert one(found, "HF605", "CallAnalysisMetadata").detail == "dead, holds 401 items, 117 KB, archive phase 1"
+    assert one(found, "HF605", "baskets-live").detail == "dead, holds 401 items, 117 KB, archive phase 1"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "outcome"), [(29, 1, Outcome.FAIL), (29, 29, Outcome.PASS), (0, 0, Outcome.PASS)]
 )
 def test_a_duplicate_with_more_data_than_its_successor_is_found(old: int, new: int, outcome: Outcome) -> None:
-    seen = with_table(account("us-west-2"), "orangetheory-BlackoutPeriods-test", items=old)
-    seen = with_table(seen, "studio-BlackoutPeriods-test", items=new)
-    found = one(look(seen, env=environments.TEST, every=True), "HF606", "orangetheory-BlackoutPeriods-test")
+    seen = with_table(account(DEV.region), "prices-old-dev", items=old)
+    seen = with_table(seen, "prices-dev", items=new)
+    found = one(look(seen, env=DEV, every=True), "HF606", "prices-old-dev")
     assert found.outcome is outcome
     if outcome is Outcome.FAIL:
-        assert found.detail == "it holds 29 items, its successor studio-BlackoutPeriods-test holds 1"
+        assert found.detail == "it holds 29 items, its successor prices-dev holds 1"
 
 
 def test_a_duplicate_whose_items_cannot_be_counted_is_unknown() -> None:
-    seen = with_table(account("us-west-2"), "studio-BlackoutPeriods-test", items=Unknown("denied"))
-    found = one(look(seen, env=environments.TEST, every=True), "HF606", "orangetheory-BlackoutPeriods-test")
+    seen = with_table(account(DEV.region), "prices-dev", items=Unknown("denied"))
+    found = one(look(seen, env=DEV, every=True), "HF606", "prices-old-dev")
     assert found.outcome is Outcome.UNKNOWN
 
 
@@ -511,11 +506,11 @@ def test_a_duplicate_whose_items_cannot_be_counted_is_unknown() -> None:
     ],
 )
 def test_what_an_index_is_worth(use: IndexUse, items: int, created: datetime, outcome: Outcome, word: str) -> None:
-    seen = with_table(few(PROD), WEBHOOKS, items=items, created=created, indexes={"subscriptionId-index": use})
-    found = one(look(seen), "HF608", WEBHOOKS)
+    seen = with_table(few(REGION), PRICES, items=items, created=created, indexes={"category-index": use})
+    found = one(look(seen), "HF608", PRICES)
     assert found.outcome is outcome
     assert word in found.detail
-    assert found.where.endswith("/index/subscriptionId-index")
+    assert found.where.endswith("/index/category-index")
 
 
 @pytest.mark.parametrize("hour", HOURS)
@@ -525,24 +520,24 @@ def test_an_index_is_judged_from_the_thirtieth_day_on(
 ) -> None:
     created = now.replace(hour=0, minute=0) - timedelta(days=days) + hour
     use = IndexUse(items=9, size=90, reads=0.0)
-    seen = with_table(few(PROD), WEBHOOKS, items=10, created=created, indexes={"subscriptionId-index": use})
-    assert one(look(seen, now=now), "HF608", WEBHOOKS).outcome is outcome
+    seen = with_table(few(REGION), PRICES, items=10, created=created, indexes={"category-index": use})
+    assert one(look(seen, now=now), "HF608", PRICES).outcome is outcome
 
 
 def test_twins_may_differ_in_protection_and_in_nothing_else() -> None:
-    accounts = [account(r) for r in ("us-east-1", "us-west-2", "ap-northeast-1")]
+    accounts = [account(r) for r in (REGION, DEV.region, "eu-north-1")]
     both = audit(ESTATE, accounts, ESTATE.environments, now=NOW)
     assert failed(both) == set()
     twins = [f for f in both.findings if f.rule.id == "HF607"]
     assert len(twins) == sum(1 for s in ESTATE.stacks if s.environments is None for t in s.tables if t.only is None)
     assert isinstance(accounts[1].tables, Mapping)
-    test = accounts[1].tables["studio-Cache-test"].observed
-    accounts[1] = with_table(accounts[1], "studio-Cache-test", observed={"indexes": {"x": gsi("x", name="x-index")}})
+    test = accounts[1].tables["carts-dev"].observed
+    accounts[1] = with_table(accounts[1], "carts-dev", observed={"indexes": {"x": gsi("x", name="x-index")}})
     found = audit(ESTATE, accounts, ESTATE.environments, now=NOW)
-    assert one(found, "HF607", "studio-Cache-prod").detail == "only test has x"
-    accounts[1] = with_table(accounts[1], "studio-Cache-test", observed={"indexes": Unknown("denied"), "key": test.key})
+    assert one(found, "HF607", "carts-production").detail == "only dev has x"
+    accounts[1] = with_table(accounts[1], "carts-dev", observed={"indexes": Unknown("denied"), "key": test.key})
     assert (
-        one(audit(ESTATE, accounts, ESTATE.environments, now=NOW), "HF607", "studio-Cache-prod").outcome
+        one(audit(ESTATE, accounts, ESTATE.environments, now=NOW), "HF607", "carts-production").outcome
         is Outcome.UNKNOWN
     )
 
@@ -553,50 +548,50 @@ def test_twins_may_differ_in_protection_and_in_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "rule"),
     [
-        (WEBHOOKS, "variable", None),
+        (PRICES, "variable", None),
         ("no-such-table", "variable", "HF609"),
-        ("ConnectionService-Organizations-test", "variable", "HF609"),
-        ("rc-subscription-test-webhook-subscriptions", "variable", "HF610"),
-        ("call-analysis", "event source", "HF611"),
-        ("ConnectionService-CallAnalysisConfigurations-prod", "policy", "HF611"),
+        ("customers-dev", "variable", "HF609"),
+        ("prices-dev", "variable", "HF610"),
+        ("coupons", "event source", "HF611"),
+        ("baskets-live", "policy", "HF611"),
     ],
 )
 def test_what_runs_names_tables_that_exist_here_and_are_in_use(name: str, kind: str, rule: str | None) -> None:
     told = Mention(where="function f, variable V", kind=kind, table=name)
-    found = look(few(PROD, mentions=(told,)), few("us-west-2"))
+    found = look(few(REGION, mentions=(told,)), few(DEV.region))
     assert failed(found) == ({(rule, name)} if rule else set())
     if rule:
         assert "function f, variable V names" in one(found, rule, name).detail
 
 
 def test_where_two_environments_share_a_region_nothing_runs_astray() -> None:
-    names = ("miyabi-lambda-data-test", "miyabi-lambda-data-production")
+    names = ("journal-dev", "journal-live")
     told = tuple(Mention(where="function f", kind="event source", table=name) for name in names)
-    seen = account("ap-northeast-1", mentions=told)
+    seen = account("eu-north-1", mentions=told)
     for env in ESTATE.environments:
         assert failed(look(seen, env=env, every=True)) == set()
 
 
 def test_a_name_cannot_be_called_a_phantom_where_tables_could_not_be_listed() -> None:
     told = Mention(where="function f", kind="variable", table="no-such-table")
-    seen = few(PROD, tables=Unknown("denied"), mentions=(told,))
+    seen = few(REGION, tables=Unknown("denied"), mentions=(told,))
     assert one(look(seen), "HF609", "no-such-table").outcome is Outcome.UNKNOWN
 
 
 def test_code_is_searched_for_names_and_arns(tmp_path: Path) -> None:
     (tmp_path / "node_modules").mkdir()
-    (tmp_path / "node_modules" / "x.ts").write_text('"call-events"')
+    (tmp_path / "node_modules" / "x.ts").write_text('"carts-production"')
     (tmp_path / "resources.ts").write_text(
-        "// the call-analysis table\n"
-        'const a = "arn:aws:dynamodb:us-east-1:123456789012:table/call-analysis";\n'
-        f"const b = '{WEBHOOKS}';\n"
+        "// the coupons table\n"
+        'const a = "arn:aws:dynamodb:us-east-1:123456789012:table/coupons";\n'
+        f"const b = '{PRICES}';\n"
         'const c = "arn:aws:dynamodb:us-east-1:123456789012:table/gone";\n'
     )
-    (tmp_path / "binary").write_bytes(b'"call-analysis"\0')
-    names = {"call-analysis", "call-events", WEBHOOKS}
-    found = look(few(PROD), mentions=tuple(mentions([tmp_path], names)))
-    assert failed(found) == {("HF611", "call-analysis"), ("HF612", WEBHOOKS), ("HF609", "gone")}
-    assert one(found, "HF612", WEBHOOKS).where == f"{tmp_path}/resources.ts:3"
+    (tmp_path / "binary").write_bytes(b'"coupons"\0')
+    names = {"coupons", "carts-production", PRICES}
+    found = look(few(REGION), mentions=tuple(mentions([tmp_path], names)))
+    assert failed(found) == {("HF611", "coupons"), ("HF612", PRICES), ("HF609", "gone")}
+    assert one(found, "HF612", PRICES).where == f"{tmp_path}/resources.ts:3"
     with pytest.raises(InputError, match="does not exist"):
         list(mentions([tmp_path / "nowhere"], names))
 
@@ -611,7 +606,7 @@ def shop(**changes: Any) -> tuple[Placed, Account]:
         "indexes": (gsi("a", assumed="counted only"),),
         "assumed": (Assumed(Fact.KEY, "a guess"),),
     }
-    stacks = estate(declared_stack(declared_table(**guess | changes), environments=(environments.TEST,)))
+    stacks = estate(declared_stack(declared_table(**guess | changes), environments=(TEST,)))
     (placed,) = stacks.placements()
     resource = {
         "Type": "AWS::DynamoDB::Table",
@@ -690,7 +685,7 @@ def test_wrong_types_of_keys_are_refuted_attribute_by_attribute() -> None:
 
 def test_tables_that_cannot_be_listed_are_unknown_one_by_one_and_nothing_else_is_said_of_them() -> None:
     hole = Unreadable(what="the list of tables", reason="not allowed", action="dynamodb:ListTables")
-    found = look(few(PROD, tables=Unknown("not allowed"), unreadable=(hole,)))
+    found = look(few(REGION, tables=Unknown("not allowed"), unreadable=(hole,)))
     assert failed(found) == set()
     assert {f.rule.id for f in unknowns(found)} == {"HF601", "HF614"}
     assert "needs dynamodb:ListTables" in next(f.detail for f in unknowns(found) if f.rule.id == "HF614")
@@ -700,24 +695,24 @@ def test_tables_that_cannot_be_listed_are_unknown_one_by_one_and_nothing_else_is
 
 
 def test_templates_are_judged_even_where_tables_cannot_be_listed() -> None:
-    seen = redeployed(few(PROD), "RCSubscription-prod-Storage", WEBHOOKS, DeletionPolicy="Delete")
-    assert failed(look(replace(seen, tables=Unknown("not allowed")))) == {("HF002", WEBHOOKS)}
+    seen = redeployed(few(REGION), STACK, PRICES, DeletionPolicy="Delete")
+    assert failed(look(replace(seen, tables=Unknown("not allowed")))) == {("HF002", PRICES)}
     nothing = look(replace(seen, tables=Unknown("not allowed"), stacks={}))
     assert failed(nothing) == set()  # whether they are live, and so in no stack, nobody can say
 
 
 @pytest.mark.parametrize("what", ["stacks", "template"])
 def test_templates_that_cannot_be_read_leave_live_guards_judged_and_retain_unknown(what: str) -> None:
-    seen = few(PROD)
+    seen = few(REGION)
     assert isinstance(seen.stacks, Mapping)
-    closed = replace(seen.stacks["RCSubscription-prod-Storage"], seen=Unknown("not allowed"))
-    stacks = Unknown("not allowed") if what == "stacks" else dict(seen.stacks) | {"RCSubscription-prod-Storage": closed}
-    found = look(with_table(replace(seen, stacks=stacks), WEBHOOKS, observed={"recovery": False}))
-    assert failed(found) == {("HF004", WEBHOOKS)}
-    gap = one(found, "HF004", WEBHOOKS).gap
+    closed = replace(seen.stacks[STACK], seen=Unknown("not allowed"))
+    stacks = Unknown("not allowed") if what == "stacks" else dict(seen.stacks) | {STACK: closed}
+    found = look(with_table(replace(seen, stacks=stacks), PRICES, observed={"recovery": False}))
+    assert failed(found) == {("HF004", PRICES)}
+    gap = one(found, "HF004", PRICES).gap
     assert gap
     assert gap.deployed == "unknown"
-    assert {f.rule.id for f in unknowns(found) if f.table == WEBHOOKS} == {"HF002", "HF615"}
+    assert {f.rule.id for f in unknowns(found) if f.table == PRICES} == {"HF002", "HF615"}
 
 
 FIELDS = ("deletion_protection", "recovery", "recovery_days", "ttl", "encryption", "tags", "key", "indexes", "billing",
@@ -726,9 +721,9 @@ FIELDS = ("deletion_protection", "recovery", "recovery_days", "ttl", "encryption
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_a_setting_that_cannot_be_read_is_unknown_never_off_and_never_fine(field: str) -> None:
-    found = look(with_table(few(PROD), WEBHOOKS, observed={field: Unknown("not allowed")}))
+    found = look(with_table(few(REGION), PRICES, observed={field: Unknown("not allowed")}))
     assert failed(found) == set()
-    assert {f.table for f in unknowns(found)} == {WEBHOOKS}
+    assert {f.table for f in unknowns(found)} == {PRICES}
     assert all("not allowed" in f.detail for f in unknowns(found) if f.rule.id != "HF607")
 
 
@@ -736,9 +731,7 @@ def test_a_setting_that_cannot_be_read_is_unknown_never_off_and_never_fine(field
 
 
 def test_a_waiver_excuses_a_live_gap_until_it_ends(now: datetime) -> None:
-    waiver = Waiver(
-        rule="HF010", environment=environments.TEST, reason="tags follow", owner="shop-team", expires=now.date()
-    )
+    waiver = Waiver(rule="HF010", environment=TEST, reason="tags follow", owner="shop-team", expires=now.date())
     placed, there = shop(waivers=(waiver,))
     bare = with_table(there, "orders-test", observed={"tags": {}})
     assert failed(shopped(placed, bare, now)) == set()
@@ -750,16 +743,16 @@ def test_a_waiver_excuses_a_live_gap_until_it_ends(now: datetime) -> None:
 
 
 def test_tables_may_be_spread_over_several_accounts() -> None:
-    whole = few(PROD)
+    whole = few(REGION)
     assert isinstance(whole.tables, Mapping)
     assert isinstance(whole.stacks, Mapping)
-    ours = without(whole, WEBHOOKS, "rc-subscription-prod-idempotency")
-    ours = replace(ours, stacks={n: s for n, s in whole.stacks.items() if n != "RCSubscription-prod-Storage"})
+    sold = (ORDERS, PRICES, "carts-production")
+    ours = replace(without(whole, *sold), stacks={n: s for n, s in whole.stacks.items() if n != STACK})
     theirs = replace(
         whole,
         id="111111111111",
-        tables={n: t for n, t in whole.tables.items() if n.startswith("rc-")},
-        stacks={"RCSubscription-prod-Storage": whole.stacks["RCSubscription-prod-Storage"]},
+        tables={n: t for n, t in whole.tables.items() if n in sold},
+        stacks={STACK: whole.stacks[STACK]},
     )
     for accounts in ((ours, theirs), (theirs, ours)):
         found = look(*accounts)
@@ -768,14 +761,14 @@ def test_tables_may_be_spread_over_several_accounts() -> None:
 
 
 def test_a_region_that_was_not_read_is_not_judged() -> None:
-    assert {r.region for r in look(few(PROD)).rows} == {PROD}
+    assert {r.region for r in look(few(REGION)).rows} == {REGION}
 
 
 def test_personal_tables_are_those_that_the_key_rules_ask_about() -> None:
     """The columns come from the policy, so a table that is not personal never shows a missing key."""
-    rows = {r.table: r for r in look(account(PROD), every=True).rows}
+    rows = {r.table: r for r in look(account(REGION), every=True).rows}
     for p in PLACES.values():
-        for t in p.tables if p.region == PROD and p.env is environments.PROD else ():
+        for t in p.tables if p.region == REGION and p.env is LIVE else ():
             asked = rows[p.fill(t.name)].guards[Guard.CUSTOMER_KEY][0] == "on"
             assert asked is (t.data is Data.PERSONAL)
 
@@ -794,19 +787,19 @@ def test_personal_tables_are_those_that_the_key_rules_ask_about() -> None:
     ],
 )
 def test_a_table_that_nobody_can_read_is_not_live(status: str, outcome: Outcome) -> None:
-    assert one(look(with_table(few(), WEBHOOKS, status=status)), "HF601", WEBHOOKS).outcome is outcome
+    assert one(look(with_table(few(), PRICES, status=status)), "HF601", PRICES).outcome is outcome
 
 
 @pytest.mark.parametrize("state", ["Disabled", "PendingDeletion"])
 def test_a_key_that_decrypts_nothing_protects_nothing(state: str) -> None:
     seen = few()
     assert isinstance(seen.tables, Mapping)
-    key_ = seen.tables[ANALYSIS].observed.encryption
+    key_ = seen.tables[ORDERS].observed.encryption
     assert isinstance(key_, ObservedKey)
     broken = replace(key_, extras=frozenset({f"KeyState {state}"}))
-    found = look(with_table(seen, ANALYSIS, observed={"encryption": broken}))
-    assert failed(found) == {("HF007", ANALYSIS)}
-    assert state in one(found, "HF007", ANALYSIS).detail
+    found = look(with_table(seen, ORDERS, observed={"encryption": broken}))
+    assert failed(found) == {("HF007", ORDERS)}
+    assert state in one(found, "HF007", ORDERS).detail
 
 
 @pytest.mark.parametrize(
@@ -823,21 +816,21 @@ def test_a_key_that_decrypts_nothing_protects_nothing(state: str) -> None:
 def test_a_stack_whose_last_change_did_not_end_well_vouches_for_nothing(status: str, outcome: Outcome) -> None:
     seen = few()
     assert isinstance(seen.stacks, Mapping)
-    name = "RCSubscription-prod-Storage"
+    name = STACK
     found = look(replace(seen, stacks=dict(seen.stacks) | {name: replace(seen.stacks[name], status=status)}))
     (stack,) = [f for f in found.findings if f.rule.id == "HF616" and f.stack == name]
     assert stack.outcome is outcome
-    kept = one(found, "HF002", WEBHOOKS)
+    kept = one(found, "HF002", PRICES)
     assert kept.outcome is (Outcome.PASS if outcome is Outcome.PASS else Outcome.UNKNOWN)
-    assert ("HF001", WEBHOOKS) not in failed(found)
+    assert ("HF001", PRICES) not in failed(found)
 
 
 def test_a_stack_that_may_not_be_deployed_yet_is_unknown_where_stacks_cannot_be_read() -> None:
     waiting = next(s for s in ESTATE.stacks if s.undeployed and s.tables)
     env = waiting.undeployed[0]
-    (place,) = estate(waiting).placements([env])
+    (place,) = alone(waiting).placements([env])
     empty = Account(id="000000000000", region=place.region, tables={}, stacks=Unknown("not allowed"))
-    found = audit(estate(waiting), [empty], [env], now=NOW)
+    found = audit(alone(waiting), [empty], [env], now=NOW)
     assert {f.outcome for f in found.findings if f.rule.id == "HF601"} == {Outcome.UNKNOWN}
     assert failed(found) == set()
 
@@ -845,27 +838,27 @@ def test_a_stack_that_may_not_be_deployed_yet_is_unknown_where_stacks_cannot_be_
 def test_a_gap_is_dated_by_the_stack_of_its_own_region() -> None:
     early, late = NOW - timedelta(days=100), NOW - timedelta(days=3)
     accounts = []
-    for region, updated in (("us-east-1", early), ("us-west-2", late)):
-        seen = account(region, ("MessageSystemStack",))
+    for region, updated in ((REGION, early), (DEV.region, late)):
+        seen = account(region, ("Sessions",))
         assert isinstance(seen.stacks, Mapping)
-        stack = seen.stacks["MessageSystemStack"]
+        stack = seen.stacks["Sessions"]
         assert isinstance(stack.seen, StackSeen)
-        bare = replace(stack.seen, region="eu-west-1")  # in the wrong place, which the stack itself answers for
-        accounts.append(replace(seen, stacks={"MessageSystemStack": replace(stack, seen=bare, updated=updated)}))
-    stacks = [s for s in ESTATE.stacks if s.id == "MessageSystemStack"]
-    found = audit(estate(*stacks), accounts, ESTATE.environments, now=NOW)
+        bare = replace(stack.seen, region="us-east-1")  # in the wrong place, which the stack itself answers for
+        accounts.append(replace(seen, stacks={"Sessions": replace(stack, seen=bare, updated=updated)}))
+    stacks = [s for s in ESTATE.stacks if s.id == "Sessions"]
+    found = audit(alone(*stacks), accounts, ESTATE.environments, now=NOW)
     dated = {f.environment: f.gap.updated for f in found.findings if f.gap and f.table is None}
-    assert dated == {"prod": early, "test": late}
+    assert dated == {"live": early, "dev": late}
 
 
 @pytest.mark.parametrize(
     ("place", "table", "rule", "outcome"),
     [
-        (("999999999999", PROD), WEBHOOKS, "HF609", Outcome.EXEMPT),  # theirs, whatever it is called
-        (("000000000000", "eu-west-1"), WEBHOOKS, "HF609", Outcome.EXEMPT),
-        (("000000000000", "us-west-2"), "rc-subscription-test-webhook-subscriptions", "HF610", Outcome.FAIL),
-        (("000000000000", PROD), WEBHOOKS, "HF609", Outcome.PASS),
-        (("000000000000", PROD), "gone", "HF609", Outcome.FAIL),
+        (("999999999999", REGION), PRICES, "HF609", Outcome.EXEMPT),  # theirs, whatever it is called
+        (("000000000000", "us-east-1"), PRICES, "HF609", Outcome.EXEMPT),
+        (("000000000000", DEV.region), "prices-dev", "HF610", Outcome.FAIL),
+        (("000000000000", REGION), PRICES, "HF609", Outcome.PASS),
+        (("000000000000", REGION), "gone", "HF609", Outcome.FAIL),
     ],
 )
 def test_an_arn_is_judged_where_it_points(place: tuple[str, str], table: str, rule: str, outcome: Outcome) -> None:
@@ -879,28 +872,28 @@ def test_an_arn_is_judged_where_it_points(place: tuple[str, str], table: str, ru
 
 
 def test_a_declared_stack_whose_region_was_not_read_is_unknown() -> None:
-    found = look(account("ap-northeast-1"), every=True)
+    found = look(account("eu-north-1"), every=True)
     unread = {f.stack for f in unknowns(found) if f.rule.id == "HF614"}
-    assert unread == {p.name for p in ESTATE.placements([environments.PROD]) if p.region == PROD}
-    assert found.read == (("000000000000", "ap-northeast-1"),)
+    assert unread == {p.name for p in ESTATE.placements([LIVE]) if p.region == REGION}
+    assert found.read == (("000000000000", "eu-north-1"),)
 
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_every_account_that_has_a_table_is_judged(turned: bool) -> None:
     good = few()
     off = {"deletion_protection": False}
-    bad = replace(with_table(good, WEBHOOKS, observed=off), id="111111111111")
-    bad = redeployed(bad, "RCSubscription-prod-Storage", WEBHOOKS, DeletionPolicy=None)
+    bad = replace(with_table(good, PRICES, observed=off), id="111111111111")
+    bad = redeployed(bad, STACK, PRICES, DeletionPolicy=None)
     found = look(*([bad, good] if turned else [good, bad]))
-    assert failed(found) == {("HF001", WEBHOOKS), ("HF002", WEBHOOKS)}
-    outcomes = sorted(f.outcome.value for f in found.findings if f.rule.id == "HF001" and f.table == WEBHOOKS)
+    assert failed(found) == {("HF001", PRICES), ("HF002", PRICES)}
+    outcomes = sorted(f.outcome.value for f in found.findings if f.rule.id == "HF001" and f.table == PRICES)
     assert outcomes == ["fail", "pass"]
-    rows = {r.account: r.guards[Guard.DELETION_PROTECTION] for r in found.rows if r.table == WEBHOOKS}
+    rows = {r.account: r.guards[Guard.DELETION_PROTECTION] for r in found.rows if r.table == PRICES}
     assert rows == {"000000000000": ("on", "on", "on"), "111111111111": ("on", "on", "off")}
 
 
 def test_an_account_that_has_nothing_of_a_stack_lacks_nothing() -> None:
-    empty = Account(id="222222222222", region=PROD, tables={}, stacks={})
+    empty = Account(id="222222222222", region=REGION, tables={}, stacks={})
     found = look(empty, few())
     assert failed(found) == set()
     assert unknowns(found) == []
@@ -910,15 +903,15 @@ def test_an_account_that_has_nothing_of_a_stack_lacks_nothing() -> None:
 def test_a_table_that_strayed_into_another_account_does_not_miss_its_stack_s_others() -> None:
     good = few()
     assert isinstance(good.tables, Mapping)
-    stray = Account(id="333333333333", region=PROD, tables={WEBHOOKS: good.tables[WEBHOOKS]}, stacks={})
+    stray = Account(id="333333333333", region=REGION, tables={PRICES: good.tables[PRICES]}, stacks={})
     found = look(good, stray)
-    assert failed(found) == {("HF002", WEBHOOKS)}  # it is in no stack there
+    assert failed(found) == {("HF002", PRICES)}  # it is in no stack there
 
 
 def test_what_no_account_has_is_missed_once() -> None:
-    empty = Account(id="222222222222", region=PROD, tables={}, stacks={})
-    found = look(empty, without(few(), WEBHOOKS))
-    assert failed(found) == {("HF601", WEBHOOKS)}
+    empty = Account(id="222222222222", region=REGION, tables={}, stacks={})
+    found = look(empty, without(few(), PRICES))
+    assert failed(found) == {("HF601", PRICES)}
     found = look(empty, replace(empty, id="333333333333"))
     missed = [f.table for f in found.findings if f.rule.id == "HF601" and f.outcome is Outcome.FAIL]
     assert len(missed) == len(set(missed)) > 3
@@ -926,13 +919,13 @@ def test_what_no_account_has_is_missed_once() -> None:
 
 def with_key(seen: Account, **changes: Any) -> Account:
     assert isinstance(seen.tables, Mapping)
-    key_ = seen.tables[ANALYSIS].observed.encryption
+    key_ = seen.tables[ORDERS].observed.encryption
     assert isinstance(key_, ObservedKey)
-    return with_table(seen, ANALYSIS, observed={"encryption": replace(key_, **changes)})
+    return with_table(seen, ORDERS, observed={"encryption": replace(key_, **changes)})
 
 
 def test_a_live_key_is_that_of_the_stack_and_of_its_own_account() -> None:
-    assert one(look(few()), "HF014", ANALYSIS).outcome is Outcome.PASS
+    assert one(look(few()), "HF014", ORDERS).outcome is Outcome.PASS
     theirs = {"Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::666666666666:root"}, "Action": "kms:*"}
     for changes, says, rules in (
         (
@@ -940,12 +933,12 @@ def test_a_live_key_is_that_of_the_stack_and_of_its_own_account() -> None:
             "the key policy is not as declared",
             {"HF009", "HF014"},
         ),
-        ({"where": f"arn:aws:kms:{PROD}:666666666666:key/theirs"}, "belongs to account 666666666666", {"HF014"}),
+        ({"where": f"arn:aws:kms:{REGION}:666666666666:key/theirs"}, "belongs to account 666666666666", {"HF014"}),
         ({"extras": frozenset({"Origin"})}, "Origin", {"HF014"}),
     ):
         found = look(with_key(few(), **changes))
-        assert failed(found) == {(rule, ANALYSIS) for rule in rules}
-        assert says in one(found, "HF014", ANALYSIS).detail
+        assert failed(found) == {(rule, ORDERS) for rule in rules}
+        assert says in one(found, "HF014", ORDERS).detail
     unread = look(with_key(few(), policy=Unknown("not allowed")))
     assert {f.rule.id for f in unknowns(unread)} == {"HF009", "HF014"}
 
@@ -962,8 +955,8 @@ def test_a_name_that_refers_to_itself_is_unknown_and_no_traceback() -> None:
 
 def test_alarms_of_a_consumer_and_of_its_table_are_told_apart() -> None:
     """Both are HF205: what the template says of the one does not hide, or become, what is said of the other."""
-    placed = PLACES["MiyabiLambda-production"]
-    name = "miyabi-lambda-data-production"
+    placed = PLACES[STACK]
+    name = ORDERS
     clean = account(placed.region, (placed.stack.id,))
     mute = {n: dict(p) | {"heard": False} for n, p in _observed(clean, name).alarms.items()}  # type: ignore[union-attr]
     kept = {
@@ -974,7 +967,7 @@ def test_alarms_of_a_consumer_and_of_its_table_are_told_apart() -> None:
     assert len(kept) == len(template(placed.id)["Resources"]) - 1
 
     def told(there: Account) -> list[tuple[str, str | None, Source]]:
-        found = audit(estate(placed.stack), [there], [placed.env], now=NOW).findings
+        found = audit(alone(placed.stack), [there], [placed.env], now=NOW).findings
         return sorted((f.rule.id, f.table, f.source) for f in found if f.outcome is Outcome.FAIL)
 
     one_less = replace(clean, stacks={placed.name: deployed(placed, kept)})

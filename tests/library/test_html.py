@@ -13,16 +13,15 @@ from pathlib import Path
 import browser
 import pytest
 from accounts import NOW, account, with_table
-from declare import estate
+from shop import ESTATE, LIVE, alone
 
 from holdfast.audit import Audit, audit
 from holdfast.report import render
 from holdfast.report.html import SCRIPT
 from holdfast.rules.base import Finding, Outcome
-from stacks import ESTATE, environments
 
-WEBHOOKS = "rc-subscription-prod-webhook-subscriptions"
-IDS = ("LegacyTablesStack-{env}", "RCSubscription-{env}-Storage")
+PRICES = "prices-production"
+IDS = ("Orders-{env}", "Retired-{env}")
 EVIL = '<script>alert("x")</script>&"\''
 VOID = {"meta", "input"}
 
@@ -56,8 +55,8 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def found() -> Audit:
-    seen = with_table(account("us-east-1", IDS), WEBHOOKS, observed={"deletion_protection": False, "tags": {}})
-    return audit(estate(*(s for s in ESTATE.stacks if s.id in IDS)), [seen], [environments.PROD], now=NOW)
+    seen = with_table(account(LIVE.region, IDS), PRICES, observed={"deletion_protection": False, "tags": {}})
+    return audit(alone(*(s for s in ESTATE.stacks if s.id in IDS)), [seen], [LIVE], now=NOW)
 
 
 def failed(found: Audit) -> list[Finding]:
@@ -65,7 +64,7 @@ def failed(found: Audit) -> list[Finding]:
 
 
 def page(found: Audit) -> Page:
-    return Page(render("html", found.findings, command="audit", env="prod", audit=found))
+    return Page(render("html", found.findings, command="audit", env="live", audit=found))
 
 
 def test_the_page_has_every_finding_and_every_table_and_is_well_formed(found: Audit) -> None:
@@ -89,7 +88,7 @@ def test_the_page_needs_nothing_from_anywhere(found: Audit) -> None:
     assert not shown.all("link")
     assert not shown.all("img")
     assert not [a for _, a in shown.elements if {"src", "href", "onclick"} & set(a)]
-    styles = re.findall(r"<style>(.*?)</style>", render("html", [], command="audit", env="prod"), re.DOTALL)
+    styles = re.findall(r"<style>(.*?)</style>", render("html", [], command="audit", env="live"), re.DOTALL)
     assert "url(" not in styles[0]
     assert "@import" not in styles[0]
     assert "@media print" in styles[0]
@@ -105,7 +104,7 @@ def test_nothing_that_an_account_says_becomes_markup(found: Audit) -> None:
 
 def test_a_clean_audit_says_so(found: Audit) -> None:
     clean = [f for f in found.findings if f.outcome is Outcome.PASS]
-    shown = Page(render("html", clean, command="audit", env="prod", audit=found))
+    shown = Page(render("html", clean, command="audit", env="live", audit=found))
     assert "Nothing failed and nothing is unknown." in "".join(shown.text)
     assert shown.all("fieldset") == []
 
@@ -153,7 +152,7 @@ document.title = JSON.stringify([left, document.body.scrollWidth <= window.inner
 @browser.needed
 def test_the_page_works_in_a_real_browser(found: Audit, tmp_path: Path) -> None:
     """A click hides a severity for the eye, too, and nothing runs over the edge of a narrow window."""
-    text = render("html", found.findings, command="audit", env="prod", audit=found)
+    text = render("html", found.findings, command="audit", env="live", audit=found)
     path = tmp_path / "page.html"
     path.write_text(text.replace("</body>", f"{CLICK}</body>"))
     left, fits = json.loads(browser.title_of(path.as_uri(), tmp_path / "profile", "--window-size=500,900"))

@@ -1,18 +1,20 @@
-"""The meeting system, deployed into the emulator and read; then read again from what was answered, changed at will."""
+"""The shop's stores, deployed into the emulator and read; then read again from what was answered, changed at will."""
 
 from __future__ import annotations
 
 import copy
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from accounts import NOW
-from declare import estate
+from accounts import NOW, template
 from emulator import Aws, fresh_account
-from live_account import REGION, log_in
-from meeting_synth import STACKS, declared, synthesized
+from live_account import log_in
+from shop import ESTATE, alone
+from shop_synth import synth
 from support import Json
 
 from holdfast import Placed
@@ -25,16 +27,15 @@ from holdfast.live.options import Options
 from holdfast.live.reader import read
 from holdfast.live.session import Api, apis
 from holdfast.local.client import Client
-from stacks import environments, meeting
 
-PLACED = Placed(meeting.STACK, environments.PROD)
+(PLACED,) = [p for p in ESTATE.placements() if p.id == "Stores-live"]
 Change = Callable[[Json], None]
 
 
 class Door:
     """A door to AWS that keeps every answer, or gives it again: changed, or refused."""
 
-    region, label, partition = REGION, "", "aws"
+    region, label, partition = PLACED.region, "", "aws"
 
     def __init__(self, answers: dict[tuple[Call, str], Any], api: Api | None = None) -> None:
         self.answers, self._api = answers, api
@@ -63,7 +64,10 @@ class Door:
         return found if isinstance(found, CallError) else copy.deepcopy(found)
 
     def pages(self, call: Call, **parameters: Any) -> Iterator[Json]:
-        yield self.call(call, **parameters)
+        yield (page := self.call(call, **parameters))
+        asked, answered_with = call.page or ("", "")
+        if token := page.get(answered_with):
+            yield from self.pages(call, **parameters | {asked: token})
 
     def identity(self) -> str:
         return str(self.call(IDENTITY)["Account"])
@@ -73,19 +77,23 @@ class Door:
 
 
 def deployed(placed: Placed = PLACED) -> Aws:
-    """The meeting system in an account of its own."""
+    """The stores in an account of their own."""
     aws = fresh_account()
     client = Client(emulator=aws.emulator, account=aws.account)
-    files = declared() if placed == PLACED else synthesized(placed.stack)
-    template = files[f"{STACKS['prod']}.template.json"]
-    client.deploy(PLACED.name, client.with_code(template, PLACED.region), PLACED.region, protected=True)
+    document = template(PLACED.id) if placed == PLACED else _synthesized(placed)
+    client.deploy(PLACED.name, client.with_code(document, PLACED.region), PLACED.region, protected=True)
     return aws
+
+
+def _synthesized(placed: Placed) -> Json:
+    with tempfile.TemporaryDirectory() as folder:
+        return synth(alone(placed.stack), Path(folder))[placed.id]
 
 
 def open_door(aws: Aws) -> Api:
     with pytest.MonkeyPatch.context() as monkeypatch:
         log_in(monkeypatch, aws)
-        (api,) = apis(Options(regions=(REGION,), endpoint_url=aws.endpoint), AUDIT)
+        (api,) = apis(Options(regions=(PLACED.region,), endpoint_url=aws.endpoint), AUDIT)
         api.identity()  # the session takes its credentials from the environment when it is first used
         return api
 
@@ -103,4 +111,4 @@ def door(placed: Placed = PLACED) -> Door:
 
 
 def look(*accounts: Account, placed: Placed = PLACED, **options: Any) -> Audit:
-    return audit(estate(placed.stack), accounts, [placed.env], **{"now": NOW} | options)
+    return audit(alone(placed.stack), accounts, [placed.env], **{"now": NOW} | options)

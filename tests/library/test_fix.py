@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 from accounts import NOW, account, with_table
-from declare import estate
+from declare import PROD, estate
 from declare import stack as declared_stack
 from declare import table as declared_table
 from emulator import Aws, fresh_account
 from faults import error, only, proxy
 from live_account import log_in
+from shop import ESTATE, LIVE, alone
 
 from holdfast import Data, Estate, Placed, Transient, cli
 from holdfast.account import Account
@@ -33,23 +34,20 @@ from holdfast.live.options import Options
 from holdfast.live.reader import read_all
 from holdfast.model import Assumed, Durable, Encryption, Fact
 from holdfast.observed import Source
-from stacks import ESTATE, environments
 
-WEBHOOKS = "rc-subscription-prod-webhook-subscriptions"
-EVENTS = "rc-subscription-prod-idempotency"
-ANALYSIS = "call-analytics-prod-call-analysis-us-east-1"
-IDS = ("CallAnalytics-{Env}-Storage", "RCSubscription-{env}-Storage")
-STACKS = estate(*(s for s in ESTATE.stacks if s.id in IDS))
+ORDERS, PRICES, CARTS = "orders-production", "prices-production", "carts-production"
+IDS = ("Orders-{env}", "Retired-{env}")
+STACKS = alone(*(s for s in ESTATE.stacks if s.id in IDS))
 Json = dict[str, Any]
 
 
-def seen(name: str = WEBHOOKS, *, status: str = "ACTIVE", **observed: Any) -> Account:
-    return with_table(account("us-east-1", IDS), name, observed=observed, status=status)
+def seen(name: str = PRICES, *, status: str = "ACTIVE", **observed: Any) -> Account:
+    return with_table(account(LIVE.region, IDS), name, observed=observed, status=status)
 
 
 def planned(there: Account, **options: Any) -> Plan:
-    found = audit(STACKS, [there], [environments.PROD], now=NOW)
-    return plan(found.findings, STACKS, [there], [environments.PROD], **options)
+    found = audit(STACKS, [there], [LIVE], now=NOW)
+    return plan(found.findings, STACKS, [there], [LIVE], **options)
 
 
 def every(found: Plan) -> list[Change]:
@@ -61,40 +59,40 @@ def every(found: Plan) -> list[Change]:
 
 
 def test_nothing_is_planned_for_an_estate_that_is_as_intended() -> None:
-    assert planned(account("us-east-1", IDS)) == Plan(changes=[], left=[], keys=[])
+    assert planned(account(LIVE.region, IDS)) == Plan(changes=[], left=[], keys=[])
 
 
 @pytest.mark.parametrize(
     ("name", "observed", "command"),
     [
         (
-            WEBHOOKS,
+            PRICES,
             {"deletion_protection": False},
-            f"aws dynamodb update-table --table-name {WEBHOOKS} --deletion-protection-enabled --region us-east-1",
+            f"aws dynamodb update-table --table-name {PRICES} --deletion-protection-enabled --region eu-west-1",
         ),
         (
-            WEBHOOKS,
+            PRICES,
             {"recovery": False, "recovery_days": None},
-            f"aws dynamodb update-continuous-backups --table-name {WEBHOOKS} --point-in-time-recovery-specification "
-            "PointInTimeRecoveryEnabled=true,RecoveryPeriodInDays=35 --region us-east-1",
+            f"aws dynamodb update-continuous-backups --table-name {PRICES} --point-in-time-recovery-specification "
+            "PointInTimeRecoveryEnabled=true,RecoveryPeriodInDays=14 --region eu-west-1",
         ),
         (
-            WEBHOOKS,
+            PRICES,
             {"recovery_days": 7},
-            f"aws dynamodb update-continuous-backups --table-name {WEBHOOKS} --point-in-time-recovery-specification "
-            "PointInTimeRecoveryEnabled=true,RecoveryPeriodInDays=35 --region us-east-1",
+            f"aws dynamodb update-continuous-backups --table-name {PRICES} --point-in-time-recovery-specification "
+            "PointInTimeRecoveryEnabled=true,RecoveryPeriodInDays=14 --region eu-west-1",
         ),
         (
-            EVENTS,
+            CARTS,
             {"ttl": None},
-            f"aws dynamodb update-time-to-live --table-name {EVENTS} --time-to-live-specification "
-            "Enabled=true,AttributeName=expiration --region us-east-1",
+            f"aws dynamodb update-time-to-live --table-name {CARTS} --time-to-live-specification "
+            "Enabled=true,AttributeName=expiresAt --region eu-west-1",
         ),
         (
-            ANALYSIS,
+            ORDERS,
             {"encryption": Encryption.AWS_OWNED},
-            f"aws dynamodb update-table --table-name {ANALYSIS} --sse-specification "
-            "Enabled=true,SSEType=KMS,KMSMasterKeyId=alias/holdfast/CallAnalytics-Prod-Storage --region us-east-1",
+            f"aws dynamodb update-table --table-name {ORDERS} --sse-specification "
+            "Enabled=true,SSEType=KMS,KMSMasterKeyId=alias/holdfast/Orders-production --region eu-west-1",
         ),
     ],
 )
@@ -107,12 +105,12 @@ def test_each_gap_is_one_call_that_can_be_pasted(name: str, observed: Json, comm
 def test_missing_tags_are_added_and_present_ones_left_alone() -> None:
     there = seen()
     assert isinstance(there.tables, Mapping)
-    tags = dict(there.tables[WEBHOOKS].observed.tags)  # type: ignore[arg-type]
-    del tags["Owner"], tags["DataClass"]
-    (change,) = planned(seen(tags=tags | {"Environment": "wrong", "team": "ours"})).changes
+    tags = dict(there.tables[PRICES].observed.tags)  # type: ignore[arg-type]
+    del tags["shop:team"], tags["shop:data"]
+    (change,) = planned(seen(tags=tags | {"shop:stage": "wrong", "team": "ours"})).changes
     assert change.parameters["Tags"] == [
-        {"Key": "Owner", "Value": "ringcentralSubscriptionService"},
-        {"Key": "DataClass", "Value": "operational"},
+        {"Key": "shop:team", "Value": "orders-team"},
+        {"Key": "shop:data", "Value": "operational"},
     ]
     words = shlex.split(change.command(profile="my prod", endpoint_url="http://127.0.0.1:4566"))
     assert words[:5] == ["aws", "dynamodb", "tag-resource", "--resource-arn", change.arn]
@@ -122,16 +120,14 @@ def test_missing_tags_are_added_and_present_ones_left_alone() -> None:
 def test_a_tag_that_differs_is_told_and_never_overwritten() -> None:
     there = seen()
     assert isinstance(there.tables, Mapping)
-    tags = dict(there.tables[WEBHOOKS].observed.tags)  # type: ignore[arg-type]
-    there = seen(tags=tags | {"Environment": "wrong"})
+    tags = dict(there.tables[PRICES].observed.tags)  # type: ignore[arg-type]
+    there = seen(tags=tags | {"shop:stage": "wrong"})
     found = planned(there)
     assert found.changes == []
-    assert [(left.rule, left.table) for left in found.left] == [("HF010", WEBHOOKS)]
+    assert [(left.rule, left.table) for left in found.left] == [("HF010", PRICES)]
     assert "a tag that differs is never overwritten" in found.left[0].why
     (finding,) = [
-        f
-        for f in audit(STACKS, [there], [environments.PROD], now=NOW).findings
-        if f.rule.id == "HF010" and f.table == WEBHOOKS
+        f for f in audit(STACKS, [there], [LIVE], now=NOW).findings if f.rule.id == "HF010" and f.table == PRICES
     ]
     assert "holdfast fix" not in finding.fix  # it would show no call
 
@@ -144,36 +140,36 @@ def test_only_what_was_asked_for_is_planned() -> None:
 
 def test_the_worst_is_repaired_first_and_a_new_key_is_apart() -> None:
     off: Json = {"deletion_protection": False, "recovery": False, "tags": {}, "encryption": Encryption.AWS_OWNED}
-    there = seen(WEBHOOKS, **off)
-    for name in ("call-analytics-prod-call-events-us-east-1", ANALYSIS):
+    there = seen(PRICES, **off)
+    for name in ("customers-live", ORDERS):
         there = with_table(there, name, observed=off)
     found = planned(there)
     assert [c.rule for c in found.changes] == ["HF001"] * 3 + ["HF004"] * 3 + ["HF010"] * 3
     assert {(c.rule, c.table, c.key) for c in found.keys} == {
-        ("HF007", ANALYSIS, "alias/holdfast/CallAnalytics-Prod-Storage"),
-        ("HF007", "call-analytics-prod-call-events-us-east-1", "alias/holdfast/CallAnalytics-Prod-Storage"),
+        ("HF007", ORDERS, "alias/holdfast/Orders-production"),
+        ("HF007", "customers-live", "alias/holdfast/Retired-live"),
     }
 
 
 def test_an_expiry_that_differs_is_reported_and_never_changed() -> None:
-    found = planned(seen(EVENTS, ttl="other"))
+    found = planned(seen(CARTS, ttl="other"))
     assert found.changes == []
     (left,) = found.left
-    assert (left.rule, left.table) == ("HF006", EVENTS)
+    assert (left.rule, left.table) == ("HF006", CARTS)
     assert "never changed automatically" in left.why
-    assert planned(seen(WEBHOOKS, ttl="ttl")).changes == []  # declared without expiry: it is not switched off
+    assert planned(seen(PRICES, ttl="ttl")).changes == []  # declared without expiry: it is not switched off
 
 
 def test_expiry_is_not_turned_on_by_a_guess_nor_on_durable_data_unless_it_is_named() -> None:
     def lifetime(*assumed: Assumed, **options: Any) -> Plan:
         stacks = tuple(
-            replace(s, tables=tuple(replace(t, lifetime=Durable(ttl="expiration"), assumed=assumed) for t in s.tables))
+            replace(s, tables=tuple(replace(t, lifetime=Durable(ttl="expiresAt"), assumed=assumed) for t in s.tables))
             for s in STACKS.stacks
         )
-        there = seen(EVENTS, ttl=None)
-        found = [f for f in audit(estate(*stacks), [there], [environments.PROD], now=NOW).findings if f.table == EVENTS]
+        there = seen(CARTS, ttl=None)
+        found = [f for f in audit(alone(*stacks), [there], [LIVE], now=NOW).findings if f.table == CARTS]
         (expiry,) = [f for f in found if f.rule.id == "HF006" and f.source is Source.LIVE]
-        return plan([expiry], estate(*stacks), [there], [environments.PROD], **options)
+        return plan([expiry], alone(*stacks), [there], [LIVE], **options)
 
     assert [c.rule for c in lifetime(only={"HF006"}).changes] == ["HF006"]
     (durable,) = lifetime().left
@@ -186,14 +182,14 @@ def test_expiry_is_not_turned_on_by_a_guess_nor_on_durable_data_unless_it_is_nam
 def test_a_table_whose_status_is_unknown_is_left_with_the_reason() -> None:
     there = seen(deletion_protection=False)
     assert isinstance(there.tables, Mapping)
-    table = replace(there.tables[WEBHOOKS], status=Unknown("no answer"))
-    (left,) = planned(replace(there, tables={**there.tables, WEBHOOKS: table})).left
+    table = replace(there.tables[PRICES], status=Unknown("no answer"))
+    (left,) = planned(replace(there, tables={**there.tables, PRICES: table})).left
     assert left.why == "its status could not be read (no answer)"
 
 
 @pytest.mark.parametrize("field", ["deletion_protection", "recovery", "ttl", "tags", "encryption"])
 def test_what_could_not_be_read_is_never_touched(field: str) -> None:
-    for name in (WEBHOOKS, EVENTS, ANALYSIS):
+    for name in (PRICES, CARTS, ORDERS):
         observed: Json = {field: Unknown("denied")}
         assert planned(seen(name, **observed)).changes == []
 
@@ -206,27 +202,27 @@ def test_a_table_that_is_not_ready_is_left_for_the_next_run(status: str) -> None
 
 
 def test_a_key_that_is_not_deployed_cannot_be_used_and_that_is_said() -> None:
-    there = replace(seen(ANALYSIS, encryption=Encryption.AWS_OWNED), stacks={})
+    there = replace(seen(ORDERS, encryption=Encryption.AWS_OWNED), stacks={})
     found = planned(there)
     assert found.changes == []
-    assert "alias/holdfast/CallAnalytics-Prod-Storage is not deployed: `holdfast audit` says" in found.left[0].why
+    assert "alias/holdfast/Orders-production is not deployed: `holdfast audit` says" in found.left[0].why
 
 
 def test_a_table_that_the_code_does_not_declare_is_never_named() -> None:
     there = seen()
     assert isinstance(there.tables, Mapping)
-    table = there.tables[WEBHOOKS]
-    arn = table.arn.replace(WEBHOOKS, "strange")
+    table = there.tables[PRICES]
+    arn = table.arn.replace(PRICES, "strange")
     bare = replace(table.observed, name="strange", deletion_protection=False, recovery=False, tags={}, where=arn)
     there = replace(there, tables=dict(there.tables) | {"strange": replace(table, observed=bare, arn=arn)})
-    found = audit(STACKS, [there], [environments.PROD], now=NOW)
+    found = audit(STACKS, [there], [LIVE], now=NOW)
     assert "strange" in {f.table for f in found.findings}
     assert planned(there) == Plan(changes=[], left=[], keys=[])
 
 
 def test_every_call_only_ever_turns_on() -> None:
     """Whatever is off, everywhere: no call deletes, disables or shortens anything."""
-    there = account("us-east-1", IDS)
+    there = account(LIVE.region, IDS)
     assert isinstance(there.tables, Mapping)
     off: Json = {
         "deletion_protection": False,
@@ -253,7 +249,7 @@ def shop() -> tuple[Estate, Placed]:
         declared_table(name="orders-{env}", data=Data.PERSONAL),
         declared_table(name="carts-{env}", lifetime=Transient(ttl="until")),
     )
-    stacks = estate(declared_stack(*tables, environments=(environments.PROD,)))
+    stacks = estate(declared_stack(*tables, environments=(PROD,)))
     return stacks, stacks.placements()[0]
 
 
@@ -319,8 +315,8 @@ def options(aws: Aws) -> Options:
 
 def look(aws: Aws) -> Plan:
     accounts = read_all(options(aws), now=NOW)
-    found = audit(SHOP, accounts, [environments.PROD], now=NOW)
-    return plan(found.findings, SHOP, accounts, [environments.PROD])
+    found = audit(SHOP, accounts, [PROD], now=NOW)
+    return plan(found.findings, SHOP, accounts, [PROD])
 
 
 def make(aws: Aws, changes: list[Change], record: Path, said: Callable[[str], None] = lambda _: None) -> list[str]:
@@ -414,14 +410,14 @@ class Refusing:
         if call.operation == "UpdateTimeToLive":
             self.status = self.after
             raise CallError(call, Kind.OTHER, "TimeToLive is already enabled")
-        return {"TimeToLiveDescription": {"TimeToLiveStatus": self.status, "AttributeName": "expiration"}}
+        return {"TimeToLiveDescription": {"TimeToLiveStatus": self.status, "AttributeName": "expiresAt"}}
 
 
 @pytest.mark.parametrize(("status", "wrong"), [("ENABLING", None), ("DISABLED", "TimeToLive is already enabled")])
 def test_a_refused_call_is_believed_only_if_the_account_shows_that_it_has_not_taken(
     status: str, wrong: str | None
 ) -> None:
-    (change,) = planned(seen(EVENTS, ttl=None)).changes
+    (change,) = planned(seen(CARTS, ttl=None)).changes
     api: Any = Refusing(status)
     if wrong is None:
         assert _make(api, change, {}, 1.0) == "done"

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 from accounts import NOW, account, with_table
-from declare import estate
+from shop import ESTATE, LIVE, alone
 from support import ROOT
 
 from holdfast import cli
@@ -30,10 +30,9 @@ from holdfast.intrinsics import Unknown
 from holdfast.report import exit_code, render
 from holdfast.report.text import against, audit_summary
 from holdfast.rules.base import Finding, Outcome, Severity
-from stacks import ESTATE, environments
 
-WEBHOOKS = "rc-subscription-prod-webhook-subscriptions"
-IDS = ("LegacyTablesStack-{env}", "RCSubscription-{env}-Storage")
+PRICES = "prices-production"
+IDS = ("Orders-{env}", "Retired-{env}")
 
 
 @pytest.fixture(scope="module", params=["00:10", "23:50"])
@@ -41,18 +40,16 @@ def found(request: pytest.FixtureRequest) -> Audit:
     """On the day of the audit, whose hour changes nothing."""
     now = datetime.fromisoformat(f"{NOW.date()}T{request.param}Z")
     uses = {f"i{n}-index": IndexUse(items=0, size=0, reads=0.0) for n in range(2)}
-    seen = with_table(
-        account("us-east-1", IDS), WEBHOOKS, observed={"deletion_protection": False}, items=3, indexes=uses
-    )
+    seen = with_table(account(LIVE.region, IDS), PRICES, observed={"deletion_protection": False}, items=3, indexes=uses)
     hole = Unreadable(what="alarms", reason="not allowed", action="cloudwatch:DescribeAlarms")
     stacks = [s for s in ESTATE.stacks if s.id in IDS]
-    seen = with_table(seen, "call-analysis", observed={}, items=5, size=500)
-    seen, declared = replace(seen, unreadable=(hole,)), declarations(ROOT / "stacks")
-    return audit(estate(*stacks), [seen], [environments.PROD], now=now, declared=declared)
+    seen = with_table(seen, "coupons", observed={}, items=5, size=500)
+    seen, declared = replace(seen, unreadable=(hole,)), declarations(ROOT / "tests" / "library" / "shop.py")
+    return audit(alone(*stacks), [seen], [LIVE], now=now, declared=declared)
 
 
 def printed(found: Audit, style: str, **options: Any) -> str:
-    return render(style, found.findings, command="audit", env="prod", audit=found, **options)
+    return render(style, found.findings, command="audit", env="live", audit=found, **options)
 
 
 def bad(findings: Iterable[Finding]) -> list[Finding]:
@@ -62,7 +59,7 @@ def bad(findings: Iterable[Finding]) -> list[Finding]:
 def test_text_puts_what_is_wrong_with_a_table_together_worst_first_with_its_three_columns(found: Audit) -> None:
     blocks = printed(found, "text").split("\n\n")
     title, header, row, *lines = blocks[0].splitlines()
-    assert title.startswith(f"{WEBHOOKS}  (RCSubscription-prod-Storage, prod, stacks/rc_subscription.py:")
+    assert title.startswith(f"{PRICES}  (Orders-production, live, shop.py:")
     assert header.split() == ["intent", "deployed", "live"]
     assert row.split() == ["deletion", "protection", "on", "on", "off"]
     assert [line.split()[1] for line in lines if line.startswith("  FAIL")] == ["HF001", "HF608", "HF608"]
@@ -79,7 +76,7 @@ def test_text_puts_what_is_wrong_with_a_table_together_worst_first_with_its_thre
 def test_what_an_account_holds_neither_steers_a_terminal_nor_forges_a_line(found: Audit) -> None:
     forged = replace(found.findings[0], detail="x\x1b[2J\nFAIL  forged", outcome=Outcome.FAIL)
     for shown in (
-        render("text", [forged], command="check", env="prod"),
+        render("text", [forged], command="check", env="live"),
         printed(replace(found, findings=[forged]), "text"),
     ):
         assert "\x1b" not in shown
@@ -91,7 +88,7 @@ def test_which_contract_a_stack_runs_stands_before_the_tables(found: Audit) -> N
     commits = [Commit(letter * 40, NOW - timedelta(days=d)) for letter, d in (("a", 52), ("b", 78))]
     waits = Pending(commit=commits[0], says="<deletion protection> \x1b[2J", protects=True)
     rows = tuple(
-        StackRow(stack=name, environment="prod", region="us-east-1", account="0", running=running)
+        StackRow(stack=name, environment="live", region="eu-west-1", account="0", running=running)
         for name, running in (
             ("Behind", Running(commit=commits[1], pending=(waits,))),
             ("Latest", Running(commit=commits[0])),
@@ -131,7 +128,7 @@ def test_which_contract_a_stack_runs_stands_before_the_tables(found: Audit) -> N
 
 def test_the_summary_counts_tables_gaps_and_severities(found: Audit) -> None:
     assert re.fullmatch(
-        r"6 declared tables, 1 with a gap: 7 failed \(1 critical, 6 low\), 1 unknown, \d+ passed, \d+ exempt",
+        r"6 declared tables, 1 with a gap: 5 failed \(1 critical, 4 low\), 1 unknown, \d+ passed, \d+ exempt",
         audit_summary(found.findings, found.rows),
     )
 
@@ -141,14 +138,14 @@ def test_json_has_the_documented_members_and_the_columns(found: Audit) -> None:
     assert len(document["findings"]) == len(bad(found.findings))
     (gap,) = [f for f in document["findings"] if f["rule"] == "HF001"]
     assert gap["source"] == "live"
-    assert gap["declared"].startswith("stacks/rc_subscription.py:")
+    assert gap["declared"].startswith("shop.py:")
     assert gap["gap"]["says"].startswith("intended and deployed, not live")
     assert gap["gap"]["days_since_update"] == 78
     assert document["at"] in ("2026-04-23T00:10:00+00:00", "2026-04-23T23:50:00+00:00")
-    assert document["read"] == [{"account": "000000000000", "region": "us-east-1"}]
+    assert document["read"] == [{"account": "000000000000", "region": "eu-west-1"}]
     tables = {t["table"]: t for t in document["tables"]}
-    assert tables[WEBHOOKS]["guards"]["DELETION_PROTECTION"] == {"intent": "on", "deployed": "on", "live": "off"}
-    assert (tables["call-analysis"]["items"], tables["call-analysis"]["bytes"]) == (5, 500)
+    assert tables[PRICES]["guards"]["DELETION_PROTECTION"] == {"intent": "on", "deployed": "on", "live": "off"}
+    assert (tables["coupons"]["items"], tables["coupons"]["bytes"]) == (5, 500)
     whole = json.loads(printed(found, "json", everything=True))
     assert len(whole["findings"]) == len(found.findings) == sum(whole["summary"][o.value] for o in Outcome)
 
@@ -161,7 +158,7 @@ def test_sarif_is_valid_points_at_the_declaration_and_tells_findings_apart(found
     results = document["runs"][0]["results"]
     (first,) = [r for r in results if r["ruleId"] == "HF001"]
     place = first["locations"][0]["physicalLocation"]
-    assert place["artifactLocation"]["uri"] == "stacks/rc_subscription.py"
+    assert place["artifactLocation"]["uri"] == "shop.py"
     assert place["region"]["startLine"] > 1
     assert len({r["partialFingerprints"]["holdfast/v1"] for r in results}) == len(results)
 
@@ -176,7 +173,7 @@ def test_every_place_in_sarif_is_a_relative_address(found: Audit) -> None:
 def test_junit_counts_every_verdict(found: Audit) -> None:
     suite = ElementTree.fromstring(printed(found, "junit").partition("?>")[2])
     assert suite.attrib["tests"] == str(len(found.findings))
-    assert (suite.attrib["failures"], suite.attrib["errors"]) == ("7", "1")
+    assert (suite.attrib["failures"], suite.attrib["errors"]) == ("5", "1")
 
 
 @pytest.mark.parametrize(("fail_on", "code"), [("critical", 1), ("info", 1)])
@@ -192,19 +189,19 @@ def test_only_what_is_severe_enough_fails(fail_on: str, code: int, found: Audit)
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("audit", "--env", "staging"), "unknown environment 'staging': known are prod, test, all"),
-        (("audit", "--env", "prod", "--select", "HF999"), "unknown rule 'HF999'"),
-        (("audit", "--env", "prod", "--code", "nowhere"), "--code nowhere does not exist"),
-        (("audit", "--env", "prod", "--local"), "the emulator does not run: start it with `holdfast local up`"),
-        (("audit", "--env", "prod", "--local", "--profile", "x"), "--local is one place: drop --profile"),
-        (("audit", "--env", "prod", "--profile", "nobody-has-this"), "nobody-has-this"),
-        (("audit", "--env", "prod"), "there are no usable credentials"),
-        (("fix", "--env", "prod", "--only", "HF102"), "--only HF102 is not what a call can repair: known are HF001"),
-        (("fix", "--env", "prod", "--only", ""), "is not what a call can repair"),
-        (("fix", "--env", "prod", "--apply"), "--apply needs --account ID, the account to change: `aws sts "),
-        (("fix", "--env", "prod", "--apply", "--account", "123456789012"), "there are no usable credentials"),
-        (("fix", "--env", "prod", "--consumers-have-the-key"), "--consumers-have-the-key is about --only HF007"),
-        (("fix", "--env", "prod", "--only", "HF001", "--consumers-have-the-key"), "give both, or neither"),
+        (("audit", "--env", "staging"), "unknown environment 'staging': known are live, dev, all"),
+        (("audit", "--env", "live", "--select", "HF999"), "unknown rule 'HF999'"),
+        (("audit", "--env", "live", "--code", "nowhere"), "--code nowhere does not exist"),
+        (("audit", "--env", "live", "--local"), "the emulator does not run: start it with `holdfast local up`"),
+        (("audit", "--env", "live", "--local", "--profile", "x"), "--local is one place: drop --profile"),
+        (("audit", "--env", "live", "--profile", "nobody-has-this"), "nobody-has-this"),
+        (("audit", "--env", "live"), "there are no usable credentials"),
+        (("fix", "--env", "live", "--only", "HF102"), "--only HF102 is not what a call can repair: known are HF001"),
+        (("fix", "--env", "live", "--only", ""), "is not what a call can repair"),
+        (("fix", "--env", "live", "--apply"), "--apply needs --account ID, the account to change: `aws sts "),
+        (("fix", "--env", "live", "--apply", "--account", "123456789012"), "there are no usable credentials"),
+        (("fix", "--env", "live", "--consumers-have-the-key"), "--consumers-have-the-key is about --only HF007"),
+        (("fix", "--env", "live", "--only", "HF001", "--consumers-have-the-key"), "give both, or neither"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(

@@ -10,13 +10,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import pytest
 from emulator import Aws, shared
+from shop import ESTATE
 from support import ROOT
 from test_local_emulator import seen, template
 
@@ -28,7 +27,6 @@ from holdfast.local import deploy, process
 from holdfast.local.client import ACCOUNT, Client, Stack
 from holdfast.local.gate import FILE
 from holdfast.local.state import put
-from stacks import ESTATE, incident
 
 FOREIGN = {
     "AWS_PROFILE": "production",
@@ -243,7 +241,7 @@ def test_only_this_machine_is_ever_asked(endpoint: str) -> None:
 
 def test_bad_input_is_one_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["local", "up", "--env", "staging"]) == 2
-    assert capsys.readouterr().err.strip() == "holdfast: unknown environment 'staging': known are prod, test, all"
+    assert capsys.readouterr().err.strip() == "holdfast: unknown environment 'staging': known are live, dev, all"
 
 
 def test_without_a_cdk_cli_or_a_cdk_json_the_way_out_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,67 +282,19 @@ def test_only_an_emulator_that_runs_is_put_into_a_state_of_ones_own(here: Path) 
         put(lambda *_: pytest.fail("not alone"))
 
 
-def test_the_incident_says_in_one_line_what_it_needs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert incident.main() == 2
-    assert capsys.readouterr().err == "incident: the emulator does not run: `holdfast local up` starts it\n"
-
-
-def test_the_incident_is_the_documented_state(here: Path, outdir: Path) -> None:
-    aws = Aws(emulator=process.start(), account=ACCOUNT)
-    (process.HOME / "cdk.out-all").symlink_to(outdir)
-    assert incident.main(datetime(2026, 4, 23, 23, 50, tzinfo=UTC)) == 0
-    formation = aws.client("cloudformation").list_stacks()["StackSummaries"]
-    stacks = {s["StackName"]: s for s in formation}
-    assert stacks["RingCentralOAuthStack-prod"]["StackStatus"] == "DELETE_COMPLETE"
-    assert stacks["RingCentralOAuthStack-prod"]["DeletionTime"].date() == date(2025, 12, 29)
-    assert stacks["CallAnalytics-Prod-Storage"]["LastUpdatedTime"].date() == date(2026, 2, 4)
-    assert not {"MessageSystemStack", "ConnectionServiceStack-prod", "LegacyTablesStack-prod"} & stacks.keys()
-
-    tables = {name: seen(aws, name) for name in aws.client("dynamodb").list_tables()["TableNames"]}
-    callytics = {name: table for name, table in tables.items() if not name.startswith("acsd2p-")}
-    assert len(callytics) == 26
-    unprotected = {n for n, t in callytics.items() if not t["DeletionProtectionEnabled"]}
-    assert unprotected == {
-        "call-analytics-prod-call-analysis-us-east-1",
-        "call-analytics-prod-call-events-us-east-1",
-        "call-analytics-prod-call-analysis-config-us-east-1",
-        "rc-subscription-prod-webhook-subscriptions",
-        "CallAnalysisMetadata",
-        "client-configurations",
-        *("orangetheory-OAuthStates-prod", "studio-Cache-prod", "rc-subscription-prod-idempotency"),  # transient
-    }
-    recoverable = tables["rc-subscription-prod-webhook-subscriptions"]["Recovery"]["PointInTimeRecoveryStatus"]
-    assert recoverable == "ENABLED"
-    assert len([t for t in callytics.values() if t["Tags"]]) == 11
-    assert {
-        i["IndexName"] for t in tables.values() for i in t.get("GlobalSecondaryIndexes", ()) if not i["ItemCount"]
-    } == {
-        "staff_performance...name-callStartTime-index",
-        "call_categorization.follow_up_type-callStartTime-index",
-        "call_outcome.outcome_category-callStartTime-index",
-    }
-    assert seen(aws, "orangetheory-BlackoutPeriods-test", "us-west-2")["ItemCount"] == 29
-    assert seen(aws, "studio-BlackoutPeriods-test", "us-west-2")["ItemCount"] == 1
-    functions: dict[str, Any] = {
-        f["FunctionName"]: f["Environment"]["Variables"] for f in aws.client("lambda").list_functions()["Functions"]
-    }
-    assert functions["ForceRefresh"]["ORG_TABLE_V2"] == "ConnectionService-Organizations-test"
-    assert functions["RingCentralTokenRefresher-Multi-Tenant"]["CLIENT_CONFIG_TABLE_V1"] == "client-configurations"
-
-
 def test_what_is_printed_for_the_emulator_says_what_it_takes_to_run_it(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A printed `holdfast` line goes to AWS without --local, and the emulator refuses `aws` without its secret."""
     running = process.start()
-    table = {"TableName": "rc-subscription-prod-webhook-subscriptions", "BillingMode": "PAY_PER_REQUEST"}
+    table = {"TableName": "prices-production", "BillingMode": "PAY_PER_REQUEST"}
     key = {"AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}]}
     schema = {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}
-    Aws(emulator=running, account=ACCOUNT).client("dynamodb").create_table(**table, **key, **schema)
+    Aws(emulator=running, account=ACCOUNT).client("dynamodb", "eu-west-1").create_table(**table, **key, **schema)
     with mock.patch.dict(os.environ):  # --local puts the emulator's settings there
-        assert main(["audit", "--env", "prod", "--local", "--select", "HF010"]) == 1
-        assert "`holdfast fix --env prod --only HF010` with the same account options" in capsys.readouterr().out
-        assert main(["fix", "--env", "prod", "--only", "HF010", "--local"]) == 1
+        assert main(["audit", "--env", "live", "--local", "--select", "HF010"]) == 1
+        assert "`holdfast fix --env live --only HF010` with the same account options" in capsys.readouterr().out
+        assert main(["fix", "--env", "live", "--only", "HF010", "--local"]) == 1
     out, err = capsys.readouterr()
     assert f"--endpoint-url {running.endpoint}" in out
     assert err.count("the variables that `holdfast local status` prints") == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from support import ROOT
+from shop_synth import PROJECT
 
 from holdfast.cdk import functions
 
@@ -61,7 +61,7 @@ def test_the_code_runs_alone(tmp_path: Path) -> None:
     for name in THERE:
         if (INSTALLED / name).exists():
             (tmp_path / name).symlink_to(INSTALLED / name)
-    code = functions.staged(ROOT, "lifecycle")
+    code = functions.staged(PROJECT, "shop")
     paths = (p.relative_to(code).with_suffix("") for p in code.rglob("*.py"))
     names = sorted(".".join(p.parts).removesuffix(".__init__") for p in paths)
     command = [sys.executable, "-I", "-S", "-B", "-c", ALL, str(code), str(tmp_path), *names]
@@ -74,10 +74,10 @@ def test_an_edit_of_any_other_module_changes_no_function(tmp_path: Path, monkeyp
     shutil.copytree(functions.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(functions, "PACKAGE", package)
     changing = []
-    before = functions.digest(ROOT, "lifecycle")
+    before = functions.digest(PROJECT, "shop")
     for path in sorted(package.rglob("*.py")):
         path.write_text(path.read_text() + "# an edit\n")
-        if (after := functions.digest(ROOT, "lifecycle")) != before:
+        if (after := functions.digest(PROJECT, "shop")) != before:
             changing.append(path.relative_to(package).as_posix())
             before = after
     assert changing == sorted((functions.HANDLER, *functions.CARRIED))

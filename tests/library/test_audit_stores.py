@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 from live_stores import PLACED, door, look
+from shop import LIVE
 from support import ROOT, Json
 
-from holdfast import Placed
 from holdfast.account import Account, StackLive, Stores, StoreSeen
 from holdfast.audit import Audit
 from holdfast.audit_stores import JUDGED, NOT_APPLIED, ONLY_DEPLOYED
@@ -18,9 +18,8 @@ from holdfast.intrinsics import Unknown
 from holdfast.rules import STORE_RULES
 from holdfast.rules.base import Finding, Outcome
 from holdfast.template import StackSeen
-from stacks import environments
 
-DATABASE, BUCKET = "meeting-prod", "meeting-system-prod"
+DATABASE, BUCKET = "shop-live", "shop-files-live"
 
 
 def one(found: Audit, rule: str, table: str | None) -> Finding:
@@ -68,15 +67,15 @@ def test_every_rule_for_stores_is_judged_live_or_says_why_not() -> None:
 
 
 def test_what_is_switched_off_by_hand_shows_all_three_columns_and_its_age() -> None:
-    declared = declarations(ROOT / "stacks")
+    declared = declarations(ROOT / "tests" / "library" / "shop.py")
     found = one(look(unprotected(), declared=declared), "HF001", DATABASE)
     assert found.gap is not None
     assert (found.gap.intent, found.gap.deployed, found.gap.live) == ("as declared", "on", "off")
     assert found.gap.says == NOT_APPLIED
     assert found.gap.updated is not None
     assert found.declared is not None
-    assert found.declared.startswith("stacks/meeting")
-    call = "aws rds modify-db-instance --db-instance-identifier meeting-prod --deletion-protection --region us-east-1"
+    assert found.declared.startswith("shop.py:")
+    call = "aws rds modify-db-instance --db-instance-identifier shop-live --deletion-protection --region eu-west-1"
     assert found.fix == call  # test_advice.py runs it
 
 
@@ -98,7 +97,7 @@ def test_a_template_that_lags_behind_the_live_store_fails_because_the_next_deplo
 def test_a_store_without_its_stack_is_judged_all_the_same() -> None:
     alone = with_stack(unprotected(), None)
     found = look(alone)
-    assert one(found, "HF201", DATABASE).detail == "it is live, and its stack MeetingSystem-prod is not there"
+    assert one(found, "HF201", DATABASE).detail == "it is live, and its stack Stores-live is not there"
     lost = one(found, "HF001", DATABASE)
     assert lost.gap is not None
     assert (lost.gap.deployed, lost.gap.live) == ("in no stack", "off")
@@ -114,7 +113,7 @@ def test_a_store_that_is_gone_is_one_finding() -> None:
 
 
 def test_a_stack_that_is_not_to_be_deployed_yet_misses_no_store() -> None:
-    later = Placed(replace(PLACED.stack, undeployed=(environments.PROD,)), PLACED.env)
+    later = replace(PLACED, stack=replace(PLACED.stack, undeployed=(LIVE,)))
     nothing = replace(with_stack(door().read(), None), stores=Stores(found={}))
     found = look(nothing, placed=later)
     assert failed(found) == set()
@@ -193,13 +192,14 @@ def test_a_store_with_our_tags_that_nobody_declared_is_named_at_low_severity() -
     assert seen.stores.tagged  # the declared ones wear them, and are no strangers
     tags = next(iter(seen.stores.tagged.values()))
     copies = {
-        "arn:aws:rds:us-east-1:000000000000:db:meeting-prod-copy": tags,
-        "arn:aws:kafka:us-east-1:000000000000:cluster/meeting-broker-old/0-1": tags,
+        "arn:aws:rds:eu-west-1:000000000000:db:shop-live-copy": tags,
+        "arn:aws:kafka:eu-west-1:000000000000:cluster/shop-events-old/0-1": tags,
     }
     found = look(replace(seen, stores=replace(seen.stores, tagged={**seen.stores.tagged, **copies})))
-    assert failed(found) == {("HF617", "meeting-prod-copy"), ("HF617", "meeting-broker-old")}
+    assert failed(found) == {("HF617", "shop-live-copy"), ("HF617", "shop-events-old")}
     assert {f.rule.severity.value for f in found.findings if f.outcome is Outcome.FAIL} == {"low"}
-    assert "owned by meeting-system" in one(found, "HF617", "meeting-prod-copy").detail
+    detail = one(found, "HF617", "shop-live-copy").detail  # in the policy's own tags
+    assert detail == "it is tagged as shop's, owned by platform-team, and declared nowhere"
 
 
 def test_stores_of_others_are_none_of_our_business() -> None:

@@ -1,4 +1,4 @@
-"""Accounts made by hand: the estate as if it had just been deployed, with whatever is changed about it."""
+"""Accounts made by hand: the shop as if it had just been deployed, with whatever is changed about it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from synth import synthesized
+from shop import ESTATE
+from shop_synth import synthesized
 
-from holdfast import Placed
+from holdfast import Placed, Tier
 from holdfast.account import ONLY_IN_TEMPLATES, Account, IndexUse, StackLive, TableSeen
 from holdfast.observed import Observed, ObservedKey, Source
 from holdfast.template import StackSeen, observe
-from stacks import ESTATE, environments
 
 NOW = datetime(2026, 4, 23, 12, tzinfo=UTC)
 CREATED = datetime(2025, 6, 1, tzinfo=UTC)
@@ -39,7 +39,7 @@ def deployed(placed: Placed, resources: Mapping[str, Any] | None = None) -> Stac
         where=placed.name,
         template=document if resources is None else document | {"Resources": resources},
         region=placed.region,
-        protected=placed.env is environments.PROD,
+        protected=placed.env.tier is Tier.PROD,
         source=Source.DEPLOYED,
     )
     return StackLive(seen=seen, status="UPDATE_COMPLETE", created=CREATED, updated=UPDATED)
