@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
-from holdfast import Data, Durable, Estate, Placed, Stack, Table, gsi, key
+from holdfast import Data, Durable, Estate, Stack, Table, gsi, key
 from holdfast.garbage import uncollected
 from holdfast.keys import key_policy
 from holdfast.monitoring import table_alarms, topic_policy
+from holdfast.placement import Placed
 from holdfast.rules import ACTIONABLE, judge
 from holdfast.template import StackSeen
 from stacks import environments

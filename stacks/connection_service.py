@@ -6,20 +6,7 @@ bringing them into this stack needs an import together with their key.
 
 from datetime import date
 
-from holdfast import (
-    Data,
-    Durable,
-    Governance,
-    Sighting,
-    Stack,
-    State,
-    Stream,
-    Table,
-    Usage,
-    View,
-    gsi,
-    key,
-)
+from holdfast import Data, Durable, Governance, Sighting, Stack, State, Stream, Table, Usage, View, gsi, key
 from stacks.assumptions import COUNTED, PROJECTION, UNTYPED
 from stacks.environments import PROD
 from stacks.identities import CALLYTICS

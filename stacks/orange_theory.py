@@ -2,20 +2,7 @@
 
 from datetime import date
 
-from holdfast import (
-    Data,
-    Durable,
-    Guard,
-    Relation,
-    Sighting,
-    Stack,
-    State,
-    Table,
-    Transient,
-    Usage,
-    gsi,
-    key,
-)
+from holdfast import Data, Durable, Guard, Relation, Sighting, Stack, State, Table, Transient, Usage, gsi, key
 from stacks.assumptions import COUNTED, NAMED, PROJECTION, UNTYPED
 from stacks.environments import TEST
 from stacks.identities import CALLYTICS

@@ -1,4 +1,7 @@
-"""Declare data stores once; deploy, test and audit them from the same declaration."""
+"""Declare data stores once; deploy, test and audit them from the same declaration.
+
+What is exported here, by holdfast.stores and by holdfast.cdk is public (docs/api.md); everything else is private.
+"""
 
 from holdfast.access import Entity, Item, Match, Pattern, Relation
 from holdfast.declaration import DeclarationError
@@ -6,7 +9,6 @@ from holdfast.environment import Aspect, Environment, Place, Tier
 from holdfast.estate import Estate
 from holdfast.extra import Extra
 from holdfast.model import (
-    NONE,
     Access,
     Assumed,
     Attribute,
@@ -17,10 +19,7 @@ from holdfast.model import (
     Fact,
     Governance,
     Guard,
-    Index,
-    Key,
     Kind,
-    LocalIndex,
     Processor,
     Projection,
     Provisioned,
@@ -41,11 +40,9 @@ from holdfast.model import (
     number,
 )
 from holdfast.owners import Owner
-from holdfast.placement import Placed
-from holdfast.policy import TAGS, Demand, Naming, Policy, TagSource, Thresholds, required
+from holdfast.policy import TAGS, Demand, Naming, Policy, TagSource, Thresholds
 
 __all__ = [
-    "NONE",
     "TAGS",
     "Access",
     "Aspect",
@@ -64,17 +61,13 @@ __all__ = [
     "Fact",
     "Governance",
     "Guard",
-    "Index",
     "Item",
-    "Key",
     "Kind",
-    "LocalIndex",
     "Match",
     "Naming",
     "Owner",
     "Pattern",
     "Place",
-    "Placed",
     "Policy",
     "Processor",
     "Projection",
@@ -98,5 +91,4 @@ __all__ = [
     "key",
     "lsi",
     "number",
-    "required",
 ]

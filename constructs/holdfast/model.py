@@ -163,6 +163,8 @@ class Transient:
 @checked
 @dataclass(frozen=True, slots=True)
 class Attribute:
+    """A key attribute and its type; a plain text stands for one of strings."""
+
     name: str
     kind: Kind = Kind.STRING
 
@@ -170,6 +172,8 @@ class Attribute:
 @checked
 @dataclass(frozen=True, slots=True)
 class Key:
+    """What a table or index is queried by."""
+
     partition: Attribute
     sort: Attribute | None = None
 
@@ -223,10 +227,12 @@ class LocalIndex:
 
 
 def number(name: str) -> Attribute:
+    """A key attribute that holds numbers."""
     return Attribute(name, Kind.NUMBER)
 
 
 def key(partition: str | Attribute, sort: str | Attribute | None = None) -> Key:
+    """A partition key, and a sort key where there is one."""
     return Key(_attribute(partition), _attribute(sort) if sort is not None else None)
 
 
@@ -289,6 +295,8 @@ class Stream:
 
 
 class Usage(Enum):
+    """Who uses a table: an archive begins where the answer is nobody."""
+
     ACTIVE = "active"
     MIRROR = "mirror"  # still written, read elsewhere
     LEGACY = "legacy"  # replaced, but references remain
@@ -297,6 +305,8 @@ class Usage(Enum):
 
 
 class Governance(Enum):
+    """What deploys a table."""
+
     STACK = "stack"
     ORPHAN = "orphan"  # its stack was deleted, the table was retained
     PRE_CDK = "pre-cdk"

@@ -13,6 +13,23 @@ from holdfast.declaration import LATER, DeclarationError, Located, checked
 from holdfast.model import NONE, Data, Durable, Guard, Transient, Waiver, construct_id, fill, unknown_placeholders
 from holdfast.text import span
 
+__all__ = [
+    "Backups",
+    "Broker",
+    "Bucket",
+    "Cache",
+    "Database",
+    "Documents",
+    "Engine",
+    "KeyFamily",
+    "Pool",
+    "Prefix",
+    "Registry",
+    "Service",
+    "Topic",
+    "Upkeep",
+]
+
 DRIFT_SCHEDULE = "cron(30 5 * * ? *)"  # after the upkeep, whose partitions are no drift
 LEGAL_NAME = re.compile(r"[a-z](-?[a-z0-9])+")  # of RDS, ElastiCache, MSK and S3 alike
 LONGEST_NAME = 40  # of a cache; RDS and MSK take more

@@ -12,7 +12,8 @@ from botocore.exceptions import ClientError
 from dynamodb_local import JAVA, create, server
 from support import Json
 
-from holdfast import Pattern, Placed, Table, gsi
+from holdfast import Pattern, Table, gsi
+from holdfast.placement import Placed
 from stacks import ESTATE, acs, environments, miyabi
 
 if JAVA is None:

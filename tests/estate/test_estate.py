@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from support import Json
 
-from holdfast import Governance, Placed, Usage
+from holdfast import Governance, Usage
+from holdfast.placement import Placed
 from stacks import ESTATE, environments
 
 COUNT = "count it anew here: this list is kept by hand"

@@ -13,7 +13,8 @@ from declare import PROD, TEST, on_aurora
 from meeting_synth import STACKS, declared, only, resources, synthesized, template
 from support import Json
 
-from holdfast import Guard, Placed
+from holdfast import Guard
+from holdfast.placement import Placed
 from stacks import ESTATE, meeting
 
 ENVS = ("prod", "test")

@@ -11,7 +11,8 @@ from mutants import MUTATIONS, tables
 from support import Json
 from synth import count
 
-from holdfast import Placed, Tier
+from holdfast import Tier
+from holdfast.placement import Placed
 from holdfast.rules import judge
 from holdfast.rules.base import Outcome
 from holdfast.template import StackSeen

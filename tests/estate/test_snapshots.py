@@ -11,10 +11,10 @@ from support import ROOT, Json
 from synth import count, count_stores
 from syrupy.assertion import SnapshotAssertion
 
-from holdfast import Placed
 from holdfast.cli import main
 from holdfast.contract import files, make, page, states
 from holdfast.contract.refused import unacceptable
+from holdfast.placement import Placed
 from stacks import ESTATE
 
 PLACES = ESTATE.placements()

@@ -12,9 +12,10 @@ from typing import Any
 from shop import ESTATE
 from shop_synth import synthesized
 
-from holdfast import Placed, Tier
+from holdfast import Tier
 from holdfast.account import ONLY_IN_TEMPLATES, Account, IndexUse, StackLive, TableSeen
 from holdfast.observed import Observed, ObservedKey, Source
+from holdfast.placement import Placed
 from holdfast.template import StackSeen, observe
 
 NOW = datetime(2026, 4, 23, 12, tzinfo=UTC)

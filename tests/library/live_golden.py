@@ -18,11 +18,11 @@ from accounts import NOW, account, deployed, live, template, with_table
 from mutants import MUTATIONS, tables
 from shop import DEV, ESTATE, alone
 
-from holdfast import Placed
 from holdfast.account import Account, TableSeen
 from holdfast.audit import Audit, audit
 from holdfast.intrinsics import Unknown
 from holdfast.observed import Observed, ObservedKey
+from holdfast.placement import Placed
 from holdfast.rules import ACTIONABLE
 from holdfast.template import StackSeen, observe
 

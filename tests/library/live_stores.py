@@ -17,7 +17,6 @@ from shop import ESTATE, alone
 from shop_synth import synth
 from support import Json
 
-from holdfast import Placed
 from holdfast.account import Account
 from holdfast.audit import Audit, audit
 from holdfast.iam import Call
@@ -27,6 +26,7 @@ from holdfast.live.options import Options
 from holdfast.live.reader import read
 from holdfast.live.session import Api, apis
 from holdfast.local.client import Client
+from holdfast.placement import Placed
 
 (PLACED,) = [p for p in ESTATE.placements() if p.id == "Stores-live"]
 Change = Callable[[Json], None]

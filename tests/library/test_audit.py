@@ -21,7 +21,7 @@ from shop import DEV, ESTATE, LIVE, alone
 from shop_synth import synthesized
 from support import ROOT
 
-from holdfast import Assumed, Data, Environment, Fact, Guard, Placed, Waiver, gsi, key, number
+from holdfast import Assumed, Data, Environment, Fact, Guard, Waiver, gsi, key, number
 from holdfast.account import Account, IndexUse, Mention, StackLive, TableSeen, Unreadable
 from holdfast.ages import UNREAD
 from holdfast.audit import Audit, audit
@@ -36,6 +36,7 @@ from holdfast.gap import Commit, Gap, Since
 from holdfast.intrinsics import Unknown
 from holdfast.model import Encryption, Usage
 from holdfast.observed import Observed, ObservedKey, Source
+from holdfast.placement import Placed
 from holdfast.report.text import apart
 from holdfast.rules.base import Finding, Outcome
 from holdfast.template import StackSeen, observe

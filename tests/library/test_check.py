@@ -18,9 +18,10 @@ from shop import DEV, ESTATE, LIVE, NEWSLETTER, STORES, alone
 from shop_synth import count
 from support import MOMENTS, ROOT, Json, copied, settle
 
-from holdfast import Data, DeclarationError, Environment, Guard, Placed, Stack, Table, Tier, Waiver, cli, gsi, stamp
+from holdfast import Data, DeclarationError, Environment, Guard, Stack, Table, Tier, Waiver, cli, gsi, stamp
 from holdfast.cli import main
 from holdfast.finder import Project
+from holdfast.placement import Placed
 from holdfast.rules import BY_ID, RULES, check_waivers, excused, expiring, finding
 from holdfast.rules.base import Outcome, fail
 from holdfast.rules.former import DROPPED, MERGED, current, note

@@ -15,8 +15,9 @@ from shop_synth import synth
 from strategies import ENVIRONMENTS, GUARDS, legal_tables
 from support import CONTEXT, Json
 
-from holdfast import Data, DeclarationError, Durable, Environment, Guard, Placed, Stack, Table, gsi, key
+from holdfast import Data, DeclarationError, Durable, Environment, Guard, Stack, Table, gsi, key
 from holdfast.advice import logical_id
+from holdfast.placement import Placed
 from holdfast.policy import MAX_RECOVERY_DAYS, TAGS
 from holdfast.template import StackSeen, observe
 

@@ -23,12 +23,10 @@ from holdfast import (
     ExternalKey,
     Extra,
     Fact,
-    Index,
     Naming,
     Owner,
     Pattern,
     Place,
-    Placed,
     Policy,
     Projection,
     Provisioned,
@@ -54,8 +52,9 @@ from holdfast.intrinsics import Unknown
 from holdfast.keys import key_policy
 from holdfast.live import tables as live
 from holdfast.live.store_words import Own
-from holdfast.model import Encryption, LocalIndex
+from holdfast.model import Encryption, Index, LocalIndex
 from holdfast.observed import NamedKey, Observed, ObservedKey, Source
+from holdfast.placement import Placed
 from holdfast.register import entry
 from holdfast.rules import BY_ID, verdicts
 from holdfast.rules.base import Finding, Outcome

@@ -25,11 +25,11 @@ from holdfast import (
     TagSource,
     Thresholds,
     Tier,
-    required,
 )
 from holdfast.contract import make
 from holdfast.contract.diff import Kind, diff
 from holdfast.contract.page import page
+from holdfast.policy import required
 
 ONE, TWO = "111122223333", "444455556666"
 WIDE = Environment("live", Tier.PROD, "eu-west-1", account=ONE, also=(Place("us-east-1", ONE), Place("eu-west-1", TWO)))

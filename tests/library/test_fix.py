@@ -20,7 +20,7 @@ from faults import error, only, proxy
 from live_account import log_in
 from shop import ESTATE, LIVE, alone
 
-from holdfast import Data, Estate, Placed, Transient, cli
+from holdfast import Data, Estate, Transient, cli
 from holdfast.account import Account
 from holdfast.audit import audit
 from holdfast.finder import Project
@@ -34,6 +34,7 @@ from holdfast.live.options import Options
 from holdfast.live.reader import read_all
 from holdfast.model import Assumed, Durable, Encryption, Fact
 from holdfast.observed import Source
+from holdfast.placement import Placed
 
 ORDERS, PRICES, CARTS = "orders-production", "prices-production", "carts-production"
 IDS = ("Orders-{env}", "Retired-{env}")

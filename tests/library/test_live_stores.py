@@ -19,7 +19,7 @@ from emulator import Aws
 from live_stores import PLACED, Change, Door, deployed, door, look, open_door
 from support import Json
 
-from holdfast import Placed, cli
+from holdfast import cli
 from holdfast.account import StoreSeen
 from holdfast.audit import Audit
 from holdfast.audit_stores import JUDGED, judge
@@ -29,6 +29,7 @@ from holdfast.live.calls import TAGS
 from holdfast.live.failure import answered
 from holdfast.live.reader import read
 from holdfast.live.store_words import Own, bucket_policy
+from holdfast.placement import Placed
 from holdfast.rules import STORE_RULES
 from holdfast.rules.base import Outcome
 from holdfast.stores import Bucket, Registry
@@ -65,6 +66,11 @@ def test_what_was_deployed_is_live_by_every_rule_that_an_api_can_answer(placed: 
             assert verdict.outcome in (Outcome.PASS, Outcome.EXEMPT), (rule.id, store.name, verdict)
             judged |= {rule.id} if verdict.outcome is Outcome.PASS else set()
     assert judged == {r.id for r in STORE_RULES if r.id in JUDGED}
+
+
+def _both(rule: str) -> set[tuple[str, str | None]]:
+    """Of every bucket."""
+    return {(rule, BUCKET), (rule, ARCHIVE)}
 
 
 def _of(listed: str, name: str, identity: str, **changes: Any) -> Change:
@@ -185,28 +191,28 @@ LOST: dict[str, tuple[tuple[str, Change], set[tuple[str, str | None]]]] = {
     "brokers lost their tags": (_broker(Tags={}), {("HF010", BROKER)}),
     "topics have one replica": (("kafka:DescribeTopic", _set("ReplicationFactor", to=1)), {("HF532", BROKER)}),
     "a topic is gone": (("kafka:ListTopics", lambda answer: answer["Topics"].pop()), {("HF532", BROKER)}),
-    "objects are under AWS's key": (("s3:GetBucketEncryption", _clear), {("HF007", BUCKET), ("HF007", ARCHIVE)}),
+    "objects are under AWS's key": (("s3:GetBucketEncryption", _clear), _both("HF007")),
     "old versions are dropped": (
         ("s3:GetBucketVersioning", _set("Status", to="Suspended")),
-        {("HF004", BUCKET), ("HF004", ARCHIVE)},
+        _both("HF004"),
     ),
-    "plain HTTP is answered": (("s3:GetBucketPolicy", _clear), {("HF515", BUCKET), ("HF515", ARCHIVE)}),
+    "plain HTTP is answered": (("s3:GetBucketPolicy", _clear), _both("HF515")),
     "the public is not blocked": (
         ("s3:GetPublicAccessBlock", _set("PublicAccessBlockConfiguration", "BlockPublicPolicy", to=False)),
-        {("HF516", BUCKET), ("HF516", ARCHIVE)},
+        _both("HF516"),
     ),
-    "access is not logged": (("s3:GetBucketLogging", _clear), {("HF519", BUCKET), ("HF519", ARCHIVE)}),
-    "a bucket lost its tags": (("s3:GetBucketTagging", _clear), {("HF010", BUCKET), ("HF010", ARCHIVE)}),
+    "access is not logged": (("s3:GetBucketLogging", _clear), _both("HF519")),
+    "a bucket lost its tags": (("s3:GetBucketTagging", _clear), _both("HF010")),
     "nothing is moved or deleted": (
         ("s3:GetBucketLifecycleConfiguration", _clear),
-        {("HF006", BUCKET), ("HF006", ARCHIVE)},
+        _both("HF006"),
     ),
     "everything is deleted": (
         (
             "s3:GetBucketLifecycleConfiguration",
             lambda answer: answer["Rules"].append({"Status": "Enabled", "Filter": {}, "Expiration": {"Days": 30}}),
         ),
-        {("HF006", BUCKET), ("HF006", ARCHIVE)},
+        _both("HF006"),
     ),
     "backups are not selected": (
         ("backup:GetBackupSelection", _set("BackupSelection", "Resources", to=[])),

@@ -13,8 +13,9 @@ import pytest
 from declare import PROD, estate
 from support import CONTEXT, Json
 
-from holdfast import Data, Durable, Placed, Stack, Table, Tier, Transient, Waiver, key
+from holdfast import Data, Durable, Stack, Table, Tier, Transient, Waiver, key
 from holdfast.contract import files, make
+from holdfast.placement import Placed
 from holdfast.rules.foreign import Facts
 
 PERSONAL = Table(name="people-{env}", purpose="", key=key("id"), lifetime=Durable(), data=Data.PERSONAL)

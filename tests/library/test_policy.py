@@ -7,8 +7,8 @@ from declare import PROD, TEST
 from hypothesis import given
 from strategies import ENVIRONMENTS, GUARDS, any_tables, legal_tables
 
-from holdfast import Data, DeclarationError, Durable, Environment, Guard, Table, Tier, Transient, key, required
-from holdfast.policy import why_unprotected
+from holdfast import Data, DeclarationError, Durable, Environment, Guard, Table, Tier, Transient, key
+from holdfast.policy import required, why_unprotected
 
 SAFE = Guard.DELETION_PROTECTION | Guard.RETAIN | Guard.PITR | Guard.ALARMS
 

@@ -12,8 +12,8 @@ import pytest
 from shop import ESTATE, LIVE
 from support import Json
 
-from holdfast import Placed
 from holdfast.cfn.generate import schemas, tree
+from holdfast.placement import Placed
 from holdfast.rules import ACTIONABLE, RULES, verdicts
 from holdfast.rules.base import OF_RESOURCE, Rule
 from holdfast.rules.waivers import CURRENT

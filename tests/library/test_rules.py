@@ -16,8 +16,9 @@ from shop import ESTATE, LIVE, alone
 from shop_synth import count, project, table
 from support import Json
 
-from holdfast import Guard, Placed
+from holdfast import Guard
 from holdfast.cli import main
+from holdfast.placement import Placed
 from holdfast.rules import BY_ID, RULES, TABLE_RULES, judge
 from holdfast.rules.base import Check, Finding, Outcome, Rule, Severity
 from holdfast.rules.foreign import judge_foreign

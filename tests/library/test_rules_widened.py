@@ -13,8 +13,9 @@ import pytest
 from shop import ESTATE, alone
 from support import Json
 
-from holdfast import DeclarationError, Placed, Stack
+from holdfast import DeclarationError, Stack
 from holdfast.cfn.generate import schemas
+from holdfast.placement import Placed
 from holdfast.rules import ACTIONABLE, judge
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.stores import OF_STORES, OF_TABLES

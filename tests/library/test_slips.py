@@ -295,7 +295,8 @@ def test_every_declaration_can_be_declared_anew() -> None:
 SHOP = """
 from datetime import date
 
-from holdfast import Data, Durable, Environment, Estate, Index, Stack, Table, Tier, Transient, Waiver, gsi, key
+from holdfast import Data, Durable, Environment, Estate, Stack, Table, Tier, Transient, Waiver, gsi, key
+from holdfast.model import Index
 
 PROD = Environment("prod", Tier.PROD, "us-east-1")
 ELSEWHERE = Environment("dev", Tier.TEST, "us-east-1")

@@ -15,8 +15,9 @@ from shop_synth import synth
 from store_mutants import BESIDE, MUTATIONS, mutants, stack_mutants
 from support import Json
 
-from holdfast import Guard, Placed, Tier
+from holdfast import Guard, Tier
 from holdfast.keys import keeps_key
+from holdfast.placement import Placed
 from holdfast.rules import ACTIONABLE, BY_ID, judge
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.former import CONTRACT

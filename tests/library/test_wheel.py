@@ -22,9 +22,8 @@ import json
 import sys
 from datetime import timedelta
 
-from holdfast import (
-    Data, DeclarationError, Durable, Environment, Estate, Processor, Stack, Stream, Table, Tier, View, key
-)
+from holdfast import Data, DeclarationError, Durable, Environment, Estate, Processor
+from holdfast import Stack, Stream, Table, Tier, View, key
 from holdfast import cdk
 from holdfast.stores import Backups, Database
 
