@@ -470,7 +470,7 @@ def test_every_rule_says_what_why_and_how() -> None:
         assert rule.title
         assert len(rule.why) > 40
         assert rule.remediation
-        rule.remediation.format(table="t", stack="s", region="r", ttl="x")
+        rule.remediation.format(table="t", stack="s", region="r", ttl="x", days=14)
 
 
 def test_unverified_controls_are_not_cited() -> None:
