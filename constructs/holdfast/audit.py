@@ -160,7 +160,7 @@ def _running(places: Sequence[Placed], accounts: Sequence[Account], ages: Ages) 
     """Every stack that an account has, and which contract it runs there."""
     for p in places:
         for a in accounts:
-            if a.region == p.region and isinstance(found := stack_of(p.region, p.name, [a]), StackLive):
+            if _here(a, p) and isinstance(found := stack_of(p.region, p.name, [a]), StackLive):
                 runs = ages.running(p.id, found)
                 yield StackRow(stack=p.name, environment=p.env.label, region=p.region, account=a.id, running=runs)
 
@@ -190,9 +190,14 @@ def nothing_declared(places: Sequence[Placed], accounts: Sequence[Account]) -> l
     return [id_ for id_ in dict.fromkeys(a.id for a in accounts) if id_ not in with_some | unread]
 
 
+def _here(account: Account, placed: Placed) -> bool:
+    """Whether a stack is declared for this account and region; one that names no account is for any."""
+    return account.region == placed.region and placed.account in (None, account.id)
+
+
 def _has(account: Account, placed: Placed) -> bool:
     """Whether an account has a stack, or anything that is declared in it; no other account than a declared one."""
-    if account.region != placed.region or placed.account not in (None, account.id):
+    if not _here(account, placed):
         return False
     stores = account.stores.found if account.stores else {}
     return (
@@ -722,20 +727,21 @@ def _original(placed: Placed, estate: Estate) -> Stack:
 
 def _strangers(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Finding]:
     """Tables that no declaration has: in a stack that still has them, or in none."""
-    known = {(p.region, p.fill(t.name)) for p in every for t in p.tables}
-    in_template: dict[tuple[str, str], str] = {}
-    for account, seen in _templates(accounts):
-        for table in observe(seen):
-            if isinstance(table.name, str):
-                in_template[(account.region, table.name)] = seen.name or seen.id
-    for (region, name), stack in in_template.items():
-        if (region, name) not in known:
-            there = any(a.region == region and not isinstance(a.tables, Unknown) and name in a.tables for a in accounts)
-            detail = f"{stack} has it and the code has not{'' if there else '; it is not live either'}"
-            yield _stranger(live.UNCODED, detail, name, stack, region, f"{stack}/{name}", Source.DEPLOYED)
     for account in accounts:
-        for name, table_seen in {} if isinstance(account.tables, Unknown) else account.tables.items():
-            if (account.region, name) not in known and (account.region, name) not in in_template:
+        known = {p.fill(t.name) for p in every if _here(account, p) for t in p.tables}
+        tables = {} if isinstance(account.tables, Unknown) else account.tables
+        in_template = {
+            table.name: seen.name or seen.id
+            for _, seen in _templates([account])
+            for table in observe(seen)
+            if isinstance(table.name, str)
+        }
+        for name, stack in in_template.items():
+            if name not in known:
+                detail = f"{stack} has it and the code has not{'' if name in tables else '; it is not live either'}"
+                yield _stranger(live.UNCODED, detail, name, stack, account.region, f"{stack}/{name}", Source.DEPLOYED)
+        for name, table_seen in tables.items():
+            if name not in known and name not in in_template:
                 detail, stack = _outlived(account, table_seen)
                 yield _stranger(live.ORPHAN, detail, name, stack, account.region, table_seen.arn, Source.LIVE)
 
@@ -776,7 +782,9 @@ def _twins(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Fin
         first, *others = [p for p in every if p.stack.id == stack]
         for other in others:
             for table in (t for t in first.tables if t in other.tables):
-                one, two = (_find(accounts, p.region, p.fill(table.name))[1] for p in (first, other))
+                one, two = (
+                    _find([a for a in accounts if _here(a, p)], p.region, p.fill(table.name))[1] for p in (first, other)
+                )
                 if isinstance(one, TableSeen) and isinstance(two, TableSeen):
                     labels = _label(first, other), _label(other, first)
                     allowed = {*first.env.differs, *other.env.differs}
@@ -839,7 +847,7 @@ def _mentions(
         },
     )
     for account in accounts:
-        here = {p.env for p in every if p.region == account.region}
+        here = {p.env for p in every if _here(account, p)}
         # Where two environments share a region, nothing says which of them a function belongs to.
         env = next(iter(here)) if len(here) == 1 else None
         for mention in () if isinstance(account.mentions, Unknown) else account.mentions:

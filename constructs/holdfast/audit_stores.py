@@ -219,7 +219,8 @@ def strangers(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[
         tagged = account.stores.tagged if account.stores else {}
         if isinstance(tagged, Unknown):
             continue  # that it could not be read is a finding of its own
-        known = {name for p in every if p.region == account.region for s in p.stores for name in _names(p, s, account)}
+        here = [p for p in every if p.region == account.region and p.account in (None, account.id)]
+        known = {name for p in here for s in p.stores for name in _names(p, s, account)}
         for arn, tags in tagged.items():
             name = _name(arn)
             if name in known:

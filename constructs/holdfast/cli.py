@@ -490,7 +490,7 @@ def _look(
 def _options(args: argparse.Namespace, environments: Sequence[Environment], estate: Estate) -> Options:
     """Where to look: the regions of the declared stacks, unless told otherwise."""
     from holdfast.errors import InputError
-    from holdfast.live.options import Options
+    from holdfast.live.options import Keys, Options
 
     places = estate.placements(environments)
     declared = tuple(dict.fromkeys(p.region for p in places))
@@ -501,9 +501,10 @@ def _options(args: argparse.Namespace, environments: Sequence[Environment], esta
     accounts = () if any(p.account is None for p in places) else tuple(dict.fromkeys(str(p.account) for p in places))
     if accounts and (strange := [a for a in args.account if a not in accounts]):
         raise InputError(f"{args.env} is not declared in --account {strange[0]}: known are {', '.join(accounts)}")
-    endpoint = args.endpoint_url
+    endpoint, keys = args.endpoint_url, tuple[Keys, ...]()
     if args.local:
-        from holdfast.local.deploy import settings
+        from holdfast.local.client import ACCOUNT
+        from holdfast.local.deploy import SECRET_KEY, settings
         from holdfast.local.process import FOREIGN, running
 
         if args.profile or args.role_arn or endpoint:
@@ -515,8 +516,12 @@ def _options(args: argparse.Namespace, environments: Sequence[Environment], esta
             del os.environ[name]
         os.environ |= settings(emulator, regions[0])
         endpoint = emulator.endpoint
+        there = list(dict.fromkeys(p.account or ACCOUNT for p in places))
+        read = [a for a in there if a in args.account] or there
+        keys = tuple(Keys(access_key=a, secret_key=SECRET_KEY, token=emulator.secret.value) for a in read)
     return Options(
         profiles=tuple(args.profile),
+        keys=keys,
         role_arn=args.role_arn,
         regions=regions,
         endpoint_url=endpoint,

@@ -21,7 +21,7 @@ from shop import DEV, ESTATE, LIVE, alone
 from shop_synth import synthesized
 from support import ROOT
 
-from holdfast import Assumed, Data, Environment, Fact, Guard, Waiver, gsi, key, number
+from holdfast import Assumed, Data, Environment, Estate, Fact, Guard, Tier, Waiver, gsi, key, number
 from holdfast.account import Account, IndexUse, Mention, StackLive, TableSeen, Unreadable
 from holdfast.ages import UNREAD
 from holdfast.audit import Audit, audit
@@ -891,6 +891,37 @@ def test_every_account_that_has_a_table_is_judged(turned: bool) -> None:
     assert outcomes == ["fail", "pass"]
     rows = {r.account: r.guards[Guard.DELETION_PROTECTION] for r in found.rows if r.table == PRICES}
     assert rows == {"000000000000": ("on", "on", "on"), "111111111111": ("on", "on", "off")}
+
+
+def two_accounts() -> tuple[Estate, list[Account]]:
+    """Two environments in one region, each in an account of its own; their tables have the same name."""
+    one, two = (Environment(label, Tier.TEST, "us-west-2", account=id_ * 12) for label, id_ in (("a", "1"), ("b", "2")))
+    stacks = estate(declared_stack(declared_table(name="orders"), id="Shop"), environments=(one, two))
+    _, seen = shop(name="orders", indexes=(), assumed=())
+    assert isinstance(seen.tables, Mapping)
+    (table,) = seen.tables.values()
+    table = replace(table, observed=replace(table.observed, name="orders", indexes={}), indexes={})
+    accounts = []
+    for placed in stacks.placements():
+        stack = StackSeen(id="Shop", name="Shop", where="Shop", template={"Resources": {}}, region=placed.region)
+        running = StackLive(seen=stack, status="CREATE_COMPLETE", created=CREATED, updated=None)
+        accounts.append(replace(seen, id=str(placed.account), tables={"orders": table}, stacks={"Shop": running}))
+    return stacks, accounts
+
+
+def test_what_two_accounts_have_under_one_name_is_told_apart() -> None:
+    stacks, accounts = two_accounts()
+    past = History(head=Commit("a" * 40, NOW), branch="main", merged=True, line=(), contents={}, working={})
+    found = audit(stacks, accounts, stacks.environments, now=NOW, history=past)
+    assert [(row.environment, row.account) for row in found.stacks] == [("a", "1" * 12), ("b", "2" * 12)]
+    differs = with_table(accounts[1], "orders", observed={"key": key("other")})
+    found = audit(stacks, [accounts[0], differs], stacks.environments, now=NOW)
+    assert one(found, "HF607", "orders").outcome is Outcome.FAIL
+    # In one account alone, where the other's is declared by the same name, too: nobody declares it there.
+    alone = replace(stacks, stacks=(replace(stacks.stacks[0], environments=stacks.environments[:1]),))
+    found = audit(alone, accounts, alone.environments, now=NOW)
+    (orphan,) = [f for f in found.findings if f.rule.id == "HF602"]
+    assert orphan.table == "orders"
 
 
 def test_an_account_that_has_nothing_of_a_stack_lacks_nothing() -> None:

@@ -222,15 +222,13 @@ def test_nothing_of_the_callers_aws_settings_reaches_the_cdk(monkeypatch: pytest
     assert not [k for k in process.own_environment() if k.startswith("AWS_")]
 
 
-def test_another_account_is_refused_before_anything_is_deployed() -> None:
-    def to(account: str, region: str = "us-east-1") -> Stack:
-        return Stack(id="S", name="S", region=region, account=account, template={}, tags={}, protected=False)
+def test_a_stack_without_a_region_is_refused_before_anything_is_deployed() -> None:
+    def to(region: str) -> Stack:
+        return Stack(id="S", name="S", region=region, account=None, template={}, tags={}, protected=False)
 
-    deploy.refuse_other_accounts([to("unknown-account"), to("000000000000")])
-    with pytest.raises(InputError, match=r"stack S is for account 123456789012: .* deploys to 000000000000 only"):
-        deploy.refuse_other_accounts([to("000000000000"), to("123456789012")])
-    with pytest.raises(InputError, match="names no region"):
-        deploy.refuse_other_accounts([to("unknown-account", "unknown-region")])
+    deploy.refuse_nowhere([to("us-east-1")])
+    with pytest.raises(InputError, match="stack S names no region"):
+        deploy.refuse_nowhere([to("us-east-1"), to("unknown-region")])
 
 
 @pytest.mark.parametrize("endpoint", ["https://dynamodb.us-east-1.amazonaws.com", "http://127.0.0.1.example:1"])

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """Credentials as they are: those of an account of the emulator."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
+    token: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Every profile is looked at in every region; without a profile, whatever the environment gives."""
+    """Every profile, or set of keys, is looked at in every region; without any, whatever the environment gives."""
 
     profiles: tuple[str, ...] = ()
+    keys: tuple[Keys, ...] = ()
     role_arn: str | None = None
     regions: tuple[str, ...] = ()
     endpoint_url: str | None = None

@@ -31,7 +31,7 @@ from holdfast.errors import InputError
 from holdfast.iam import Call
 from holdfast.live.calls import IDENTITY
 from holdfast.live.failure import CallError, Kind, answered
-from holdfast.live.options import Options
+from holdfast.live.options import Keys, Options
 from holdfast.live.pace import ATTEMPTS, STOP, Pace, pause
 from holdfast.live.wire import Wire
 
@@ -235,14 +235,17 @@ def interruptible() -> Iterator[None]:
 
 
 def apis(options: Options, calls: Iterable[Call]) -> Iterator[Api]:
-    """One for each profile and region."""
-    for profile in options.profiles or (None,):
+    """One for each profile, or set of keys, and region."""
+    for known in options.profiles or options.keys or (None,):
+        profile = known if isinstance(known, str) else None
         session = botocore.session.Session(profile=profile)
+        if isinstance(known, Keys):
+            session.set_credentials(known.access_key, known.secret_key, known.token)
         try:
             default = session.get_config_variable("region")
         except ProfileNotFound as error:
-            known = ", ".join(session.available_profiles) or "none"
-            raise InputError(f"{_line(error)}: known are {known}") from None
+            others = ", ".join(session.available_profiles) or "none"
+            raise InputError(f"{_line(error)}: known are {others}") from None
         except BotoCoreError as error:
             raise InputError(f"the AWS configuration cannot be used ({_line(error)})") from None
         regions = options.regions or ((default,) if default else ())

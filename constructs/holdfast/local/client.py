@@ -9,7 +9,7 @@ import re
 import time
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -85,10 +85,11 @@ class Client:
         self._wait(name, region)
 
     def deploy_assembly(self, outdir: Path) -> None:
-        """Every stack of a CDK output folder, without the CDK CLI."""
+        """Every stack of a CDK output folder, without the CDK CLI; those that name no account into this one."""
         for stack in assembly(outdir):
-            template = self.with_code(stack.template, stack.region)
-            self.deploy(stack.name, template, stack.region, tags=stack.tags, protected=stack.protected)
+            client = replace(self, account=stack.account or self.account)
+            template = client.with_code(stack.template, stack.region)
+            client.deploy(stack.name, template, stack.region, tags=stack.tags, protected=stack.protected)
 
     def with_code(self, template: Json, region: str) -> Json:
         """The template with code of ours for its functions: it accepts every event. The CLI's bucket is left alone."""
@@ -166,7 +167,7 @@ class Stack:
     id: str
     name: str
     region: str
-    account: str
+    account: str | None  # None where it names none
     template: Json
     tags: Mapping[str, str]
     protected: bool
@@ -181,10 +182,16 @@ def assembly(outdir: Path) -> list[Stack]:
             id=key,
             name=a["properties"].get("stackName", key),
             region=a["environment"].rpartition("/")[2],
-            account=a["environment"].removeprefix("aws://").partition("/")[0],
+            account=_account(a["environment"]),
             template=json.loads((outdir / a["properties"]["templateFile"]).read_bytes()),
             tags=a["properties"].get("tags", {}),
             protected=a["properties"].get("terminationProtection") is True,
         )
         for key, a in stacks.items()
     ]
+
+
+def _account(environment: str) -> str | None:
+    """Of aws://account/region."""
+    found = environment.removeprefix("aws://").partition("/")[0]
+    return None if found == "unknown-account" else found

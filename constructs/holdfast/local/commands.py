@@ -12,7 +12,7 @@ from collections import Counter
 from holdfast.errors import InputError
 from holdfast.estate import Estate
 from holdfast.local import deploy, process
-from holdfast.local.client import assembly
+from holdfast.local.client import ACCOUNT
 from holdfast.local.gate import FILE
 from holdfast.text import counted, printable
 
@@ -55,10 +55,10 @@ def up(estate: Estate, env: str) -> int:
     say(f"The emulator answers on {emulator.endpoint}.")
     say(f"Synthesizing {len(places)} stacks …")
     outdir = deploy.synthesize(emulator, env)
-    if made := deploy.bootstrap(emulator, {stack.region for stack in assembly(outdir)}):
+    if made := deploy.bootstrap(emulator, outdir):
         say(f"Bootstrapped {', '.join(made)}.")
-    there = {(s["region"], s["name"]) for s in process.contents(emulator)["stacks"]}
-    if new := [p.name for p in places if p.by_import and (p.region, p.name) not in there]:
+    there = {(s["account"], s["region"], s["name"]) for s in process.contents(emulator)["stacks"]}
+    if new := [p.name for p in places if p.by_import and (p.account or ACCOUNT, p.region, p.name) not in there]:
         say(f"{' and '.join(new)}: tables that exist are imported, which changes nothing about them; others are made.")
     say("Deploying with the CDK CLI …")
     deploy.deploy(emulator, outdir, say)
@@ -84,9 +84,9 @@ def status() -> int:
 
 def show_stacks(emulator: process.Running) -> None:
     found = process.contents(emulator)
-    tables = Counter(table["region"] for table in found["tables"])
-    for region, names in sorted(_by_region(found["stacks"]).items()):
-        print(f"\n{region}: {counted(len(names), 'stack')}, {counted(tables[region], 'table')}")
+    tables = Counter((table["account"], table["region"]) for table in found["tables"])
+    for place, names in sorted(_by_place(found["stacks"]).items()):
+        print(f"\n{deploy.place(*place)}: {counted(len(names), 'stack')}, {counted(tables[place], 'table')}")
         for name, state in sorted(names):
             print(f"  {printable(name)}{'' if state.endswith('E_COMPLETE') else f'  {state}'}")
     print()
@@ -110,15 +110,19 @@ def show_settings(emulator: process.Running) -> None:
     settings["AWS_SESSION_TOKEN"] = f'"$(cat {secret})"'  # the secret itself stays out of terminals and logs
     for name, value in settings.items():
         print(f"  export {name}={value}")
+    others = sorted({stack["account"] for stack in process.contents(emulator)["stacks"]} - {ACCOUNT})
+    if others:
+        print(f"In another account, AWS_ACCESS_KEY_ID is its id: {', '.join(others)}")
 
 
 def say(text: str) -> None:
     print(printable(text), file=sys.stderr, flush=True)
 
 
-def _by_region(stacks: list[dict[str, str]]) -> dict[str, list[tuple[str, str]]]:
-    found: dict[str, list[tuple[str, str]]] = {}
+def _by_place(stacks: list[dict[str, str]]) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """By account and region."""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for stack in stacks:
         if stack["name"] != "CDKToolkit":
-            found.setdefault(stack["region"], []).append((stack["name"], stack["status"]))
+            found.setdefault((stack["account"], stack["region"]), []).append((stack["name"], stack["status"]))
     return found

