@@ -96,12 +96,13 @@ def test_documented_indexes_keep_their_documented_names_and_keys(templates: dict
         "transcriptionJobName-index",
     ]
     leads = indexes(templates, "LeadTrackingStack-prod")["LeadTracking-v2-us-east-1"]
-    assert leads == {
+    documented = {
         "email-receivedAt-index": [("leadEmail", "S"), ("receivedAt", "S")],
         "emailFrom-receivedAt-index": [("emailFrom", "S"), ("receivedAt", "S")],
         "phone-receivedAt-index": [("phone", "S"), ("receivedAt", "S")],
         "forwardedOriginalFrom-receivedAt-index": [("forwardedOriginalFrom", "S"), ("receivedAt", "S")],
     }
+    assert leads == documented, "add its line here"
     acs = indexes(templates, "AcsTables-prod")
     assert list(acs["acsd2p-prod-Users"]) == ["id-index", "responseEmail-index", "userId-createdAt-index"]
     assert acs["acsd2p-prod-Conversations"]["associated_account-is_first_email-index"] == [

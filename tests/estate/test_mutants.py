@@ -29,6 +29,7 @@ def failed(placed: Placed, template: Json) -> set[str | None]:
         template=template,
         name=placed.name,
         region=placed.region,
+        account=placed.account,
         protected=placed.env.tier is Tier.PROD,
     )
     findings = judge(replace(ESTATE, stacks=(placed.stack,)), [stack], [placed.env], today=date(2026, 11, 16))
