@@ -56,6 +56,11 @@ class TableStack(cdk.Stack):
         if page := dashboard(placed):
             add_dashboard(self, placed, page)
 
+    @property
+    def availability_zones(self) -> list[str]:
+        """As AWS names them when it is deployed: where an account is declared, CDK itself would look them up now."""
+        return [cdk.Fn.select(number, cdk.Fn.get_azs()) for number in range(2)]
+
 
 def _said(placed: Placed) -> dict[str, object]:
     """What comparisons of contracts, which know no estate, have to be told of its names."""
