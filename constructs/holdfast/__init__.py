@@ -40,9 +40,10 @@ from holdfast.model import (
     number,
 )
 from holdfast.owners import Owner
-from holdfast.policy import TAGS, Demand, Naming, Policy, TagSource, Thresholds
+from holdfast.policy import DEMANDS, TAGS, Demand, Naming, Policy, TagSource, Thresholds
 
 __all__ = [
+    "DEMANDS",
     "TAGS",
     "Access",
     "Aspect",

@@ -10,6 +10,7 @@ import holdfast
 from holdfast import stores
 
 EXAMPLES = {
+    "DEMANDS": "Policy(demands=(*DEMANDS, Demand(guards=Guard.RETAIN, lifetime=Durable)))",
     "TAGS": 'Policy(tags=TAGS | {"CostCenter": TagSource.STACK})',
     "Access": 'Access(name="orders-app-{env}", table="orders-{env}", actions=("GetItem", "PutItem"))',
     "Aspect": 'Environment("dev", Tier.TEST, "eu-west-1", differs=(Aspect.BILLING,))',
@@ -87,6 +88,10 @@ EXAMPLES = {
     "Topic": 'Topic(name="orders", purpose="New orders.", partitions=3, keep=timedelta(days=7), groups=("invoices",))',
     "Upkeep": 'Upkeep(partitioned=("payment",), archive="archive-{env}")',
 }
+CONSTANTS = {
+    "DEMANDS": "What a policy demands unless it says otherwise.",
+    "TAGS": "The tags that a policy requires unless it says otherwise.",
+}
 MODULES: tuple[ModuleType, ...] = (holdfast, stores)
 
 
@@ -108,5 +113,5 @@ def _lines() -> Iterator[str]:
 
 def said(found: object, name: str) -> str:
     """The first paragraph of its docstring."""
-    text = inspect.getdoc(found) if callable(found) else "The tags that a policy requires unless it says otherwise."
-    return " ".join((text or name).split("\n\n")[0].split())
+    text = CONSTANTS.get(name) or inspect.getdoc(found) or name
+    return " ".join(text.split("\n\n")[0].split())
