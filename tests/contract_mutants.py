@@ -10,6 +10,7 @@ from typing import Any
 from support import Json
 
 from holdfast.cfn.compare import ABSENT
+from holdfast.cfn.tree import texts
 
 Path = tuple[Any, ...]
 INCLUDE = {"Fn::Transform": {"Name": "AWS::Include", "Parameters": {"Location": "s3://elsewhere/part.json"}}}
@@ -119,18 +120,6 @@ def concerned(resource: Json, of_stack: dict[str, str]) -> str | None:
     """The store that a resource is, or the only one that it mentions."""
     if (own := store_of(resource)) is not None:
         return own
-    texts = {word for text in _texts(resource) for word in (text, *re.split("[/:]", text))}
-    found = {name for logical_id, name in of_stack.items() if logical_id in texts or (name and name in texts)}
+    words = {word for text in texts(resource) for word in (text, *re.split("[/:]", text))}
+    found = {name for logical_id, name in of_stack.items() if logical_id in words or (name and name in words)}
     return found.pop() if len(found) == 1 else None
-
-
-def _texts(tree: Any) -> Iterator[str]:
-    waiting = [tree]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, str):
-            yield part
-        elif isinstance(part, dict):
-            waiting.extend(part.values())
-        elif isinstance(part, list):
-            waiting.extend(part)

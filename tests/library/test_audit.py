@@ -21,7 +21,7 @@ from shop import DEV, ESTATE, LIVE, alone
 from shop_synth import synthesized
 from support import ROOT
 
-from holdfast import Assumed, Data, Environment, Estate, Fact, Guard, Tier, Waiver, gsi, key, number
+from holdfast import Aspect, Assumed, Data, Environment, Estate, Fact, Guard, Tier, Waiver, gsi, key, number
 from holdfast.account import Account, IndexUse, Mention, StackLive, TableSeen, Unreadable
 from holdfast.ages import UNREAD
 from holdfast.audit import Audit, audit
@@ -917,6 +917,13 @@ def test_what_two_accounts_have_under_one_name_is_told_apart() -> None:
     differs = with_table(accounts[1], "orders", observed={"key": key("other")})
     found = audit(stacks, [accounts[0], differs], stacks.environments, now=NOW)
     assert one(found, "HF607", "orders").outcome is Outcome.FAIL
+    for allowed, outcome in ((Aspect.KEY, Outcome.PASS), (Aspect.BILLING, Outcome.FAIL)):
+        first, other = stacks.environments
+        may = replace(other, differs=(allowed,))
+        declared = tuple(replace(s, environments=(first, may)) for s in stacks.stacks)
+        relaxed = replace(stacks, environments=(first, may), stacks=declared)
+        found = audit(relaxed, [accounts[0], differs], relaxed.environments, now=NOW)
+        assert one(found, "HF607", "orders").outcome is outcome
     # In one account alone, where the other's is declared by the same name, too: nobody declares it there.
     alone = replace(stacks, stacks=(replace(stacks.stacks[0], environments=stacks.environments[:1]),))
     found = audit(alone, accounts, alone.environments, now=NOW)
