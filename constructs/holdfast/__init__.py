@@ -40,7 +40,7 @@ from holdfast.model import (
     number,
 )
 from holdfast.owners import Owner
-from holdfast.policy import DEMANDS, TAGS, Demand, Naming, Policy, TagSource, Thresholds
+from holdfast.policy import DEMANDS, TAGS, Demand, Naming, Policy, Sizes, TagSource, Thresholds
 
 __all__ = [
     "DEMANDS",
@@ -76,6 +76,7 @@ __all__ = [
     "Relation",
     "SharedKey",
     "Sighting",
+    "Sizes",
     "Stack",
     "StackKey",
     "State",

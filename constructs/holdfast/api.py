@@ -43,6 +43,7 @@ EXAMPLES = {
     "Relation": 'Relation(table="orders", attribute="customerId", to_table="customers", to_attribute="id")',
     "SharedKey": 'SharedKey(stack="Keys-{env}")',
     "Sighting": "Sighting(on=date(2026, 4, 23), items=401)",
+    "Sizes": 'Policy(sizes=Sizes(database={Tier.PROD: "db.r7g.xlarge", Tier.TEST: "db.t4g.small"}))',
     "Stack": 'Stack(id="Orders-{env}", system="shop", owner="orders-team", tables=())',
     "StackKey": "Policy(key=StackKey())",
     "State": 'State(usage=Usage.LEGACY, replaced_by="orders-{env}")',

@@ -8,14 +8,11 @@ from typing import Any
 
 from holdfast.monitoring import Alarm, Metric
 from holdfast.placement import Placed
+from holdfast.policy import Thresholds
 from holdfast.stores import Broker
 
 KAFKA = "AWS/Kafka"
 DOCUMENTDB = "AWS/DocDB"
-MAX_LAG_MESSAGES = 10_000
-MAX_LAG_SECONDS = 300
-MAX_DISK_PERCENT = 80
-MAX_CPU_PERCENT = 80
 # A group that takes its partitions anew shows no lag for a moment; a quarter of an hour is no moment.
 LAG_PERIODS = 3
 
@@ -34,25 +31,25 @@ class LagAlarm(Alarm):
 
 def broker_alarms(placed: Placed, store: Broker, brokers: int | None = None) -> Iterator[Alarm]:
     """What goes wrong with a cluster, its topics and their consumers."""
-    name = placed.fill(store.name)
+    name, above = placed.fill(store.name), placed.policy.thresholds
     cluster = {"Cluster Name": name}
     each = [cluster | {"Broker ID": str(number)} for number in range(1, (brokers or store.brokers) + 1)]
     disks = _metrics("disk", "KafkaDataLogsDiskUsed", "Maximum", each)
     yield Alarm(
         id="Disk",
         name=f"{name}/disk",
-        description=f"A broker of {name} has filled more than {MAX_DISK_PERCENT} % of its disk",
+        description=f"A broker of {name} has filled more than {above.disk_percent} % of its disk",
         metrics=disks,
         expression=f"MAX([{', '.join(m.id for m in disks)}])",
-        threshold=MAX_DISK_PERCENT,
+        threshold=above.disk_percent,
     )
     for topic in store.topics:
         full = placed.topic(store, topic)
         for group in topic.groups:
             of = cluster | {"Consumer Group": group, "Topic": full}
             for word, metric, limit, unit in (
-                ("Behind", "SumOffsetLag", MAX_LAG_MESSAGES, "messages"),
-                ("Late", "EstimatedMaxTimeLag", MAX_LAG_SECONDS, "seconds"),
+                ("Behind", "SumOffsetLag", above.lag_messages, "messages"),
+                ("Late", "EstimatedMaxTimeLag", above.lag_seconds, "seconds"),
             ):
                 yield LagAlarm(
                     id=f"{word}-{topic.name}-{group}",
@@ -74,16 +71,16 @@ def broker_alarms(placed: Placed, store: Broker, brokers: int | None = None) -> 
             )
 
 
-def documents_alarms(name: str) -> Iterator[Alarm]:
+def documents_alarms(name: str, above: Thresholds) -> Iterator[Alarm]:
     """What goes wrong with a document cluster called ``name``."""
     of = {"DBClusterIdentifier": name}
     yield Alarm(
         id="Cpu",
         name=f"{name}/cpu",
-        description=f"{name} has been busier than {MAX_CPU_PERCENT} %",
+        description=f"{name} has been busier than {above.cpu_percent} %",
         metrics=(Metric(id="cpu", name="CPUUtilization", stat="Average", dimensions=of, namespace=DOCUMENTDB),),
         expression="FILL(cpu, 0)",
-        threshold=MAX_CPU_PERCENT,
+        threshold=above.cpu_percent,
     )
     yield Alarm(
         id="Memory",

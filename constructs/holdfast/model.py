@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum, Flag, auto
+from ipaddress import ip_network
 from string import Formatter
 from typing import TYPE_CHECKING, ClassVar
 
@@ -502,6 +503,7 @@ class Stack(Located):
     region: str | None = None  # where it differs from the environment's
     words: Mapping[Environment, str] = field(default_factory=dict, hash=False)  # its own words for environments
     tags: Mapping[str, str] = field(default_factory=dict, hash=False)  # its own, beside those of the policy
+    cidr: str | None = None  # of its network, where it differs from the policy's
     floor: Guard = NONE
     encryption: Encryption = Encryption.AWS_OWNED
     key: StackKey | ExternalKey | SharedKey | None = None  # the policy's, unless it has one of its own
@@ -529,6 +531,8 @@ class Stack(Located):
         for logical_id in logical_ids:
             if logical_ids.count(logical_id) > 1:
                 raise DeclarationError(f"stack {self.id}: two tables have logical_id={logical_id!r}; rename one")
+        if self.cidr is not None and (wrong := wrong_cidr(self.cidr)):
+            raise DeclarationError(f"stack {self.id}: {wrong}")
         if self.region is not None and not REGION.fullmatch(self.region):
             raise DeclarationError(f"stack {self.id}: {self.region!r} is not a region, such as eu-west-1")
         for kind, reason in self.extras.items():
@@ -549,6 +553,16 @@ class Stack(Located):
                     f"stack {self.id}: pattern {pattern.id} reads index {pattern.index} of {table.name}, "
                     "which has no such index; declare it or say unsupported="
                 )
+
+
+def wrong_cidr(cidr: str) -> str | None:
+    """Why a network cannot have these addresses, or None: AWS takes /16 to /28, and a stack needs room for subnets."""
+    try:
+        network = ip_network(cidr)
+    except ValueError as error:
+        return f"cidr={cidr!r} is not a network ({error})"
+    fits = network.version == 4 and 16 <= network.prefixlen <= 18
+    return None if fits else f"cidr={cidr!r} does not fit three subnets of /20: use an IPv4 network of /16 to /18"
 
 
 def construct_id(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 from holdfast.declaration import DeclarationError, declared_at
 from holdfast.environment import Environment, Place
@@ -139,6 +140,15 @@ class Placed:
 
     def required(self, table: Table | Store) -> Guard:
         return required(table, self.env, self.stack.floor, self.policy)
+
+    @property
+    def cidr(self) -> str:
+        return self.stack.cidr or self.policy.cidr
+
+    def size(self, kind: Literal["database", "cache", "broker", "documents"]) -> str:
+        """How large the machines of a kind of store are here."""
+        found: str = getattr(self.policy.sizes, kind)[self.env.tier]
+        return found
 
     def recovery_days(self, table: Table) -> int:
         """How far back a table can be restored, where it can."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Protocol
 
 from holdfast.declaration import DeclarationError, checked
 from holdfast.environment import Environment, Tier
-from holdfast.model import NONE, Data, Durable, ExternalKey, Guard, SharedKey, StackKey, Table, Transient
+from holdfast.model import NONE, Data, Durable, ExternalKey, Guard, SharedKey, StackKey, Table, Transient, wrong_cidr
 
 MAX_RECOVERY_DAYS = 35  # DynamoDB's own limit
 
@@ -87,11 +87,37 @@ NEEDED = (TagSource.ENVIRONMENT, TagSource.OWNER, TagSource.DATA_CLASS, TagSourc
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """Above what the alarms of a table are raised, in five minutes."""
+    """Above what alarms are raised: of tables, databases, brokers and document clusters."""
 
     throttles: float = 10
     latency_ms: float = 50
     error_percent: float = 1
+    cpu_percent: int = 80
+    free_gib: int = 10  # of a database's storage: below
+    connections_percent: int = 80
+    disk_percent: int = 80
+    lag_messages: int = 10_000
+    lag_seconds: int = 300
+
+
+@checked
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How large the machines of stores are, by tier."""
+
+    database: Mapping[Tier, str] = field(default_factory=lambda: _sizes("db.m7g.large", "db.t4g.small"), hash=False)
+    cache: Mapping[Tier, str] = field(default_factory=lambda: _sizes("cache.m7g.large", "cache.t4g.micro"), hash=False)
+    broker: Mapping[Tier, str] = field(default_factory=lambda: _sizes("kafka.m7g.large", "kafka.t3.small"), hash=False)
+    documents: Mapping[Tier, str] = field(default_factory=lambda: _sizes("db.r6g.large", "db.t4g.medium"), hash=False)
+
+    def __post_init__(self) -> None:
+        for of in fields(self):
+            if missing := [tier.name for tier in Tier if tier not in getattr(self, of.name)]:
+                raise DeclarationError(f"Sizes: {of.name} says nothing of Tier.{missing[0]}")
+
+
+def _sizes(prod: str, test: str) -> dict[Tier, str]:
+    return {Tier.PROD: prod, Tier.TEST: test}
 
 
 @checked
@@ -125,6 +151,8 @@ class Policy:
     recovery_days: int = MAX_RECOVERY_DAYS
     tags: Mapping[str, TagSource | str] = field(default_factory=lambda: dict(TAGS), hash=False)
     thresholds: Thresholds = Thresholds()
+    sizes: Sizes = Sizes()
+    cidr: str = "10.40.0.0/16"  # of the network of every stack that has none of its own
     log_days: Mapping[Tier, int] = field(default_factory=lambda: {Tier.PROD: 365, Tier.TEST: 30}, hash=False)
     key: StackKey | ExternalKey | SharedKey = field(default_factory=StackKey)  # of every stack that has none of its own
     naming: tuple[Naming, ...] = ()
@@ -140,6 +168,8 @@ class Policy:
                     f"policy: {found} tags say the {source.value} of a store; name exactly one, such as "
                     f'tags=TAGS | {{"{source.value.title().replace(" ", "")}": TagSource.{source.name}}}'
                 )
+        if wrong := wrong_cidr(self.cidr):
+            raise DeclarationError(f"policy: {wrong}")
         if missing := [tier.name for tier in Tier if tier not in self.log_days]:
             raise DeclarationError(f"policy: log_days says nothing of Tier.{missing[0]}")
 

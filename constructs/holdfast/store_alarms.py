@@ -10,16 +10,14 @@ from holdfast.broker_alarms import broker_alarms, documents_alarms
 from holdfast.model import Guard
 from holdfast.monitoring import PERIOD, Alarm, Metric, table_widgets, waiting
 from holdfast.placement import Placed
+from holdfast.policy import Thresholds
 from holdfast.stores import Broker, Database, Documents, Engine, Store
 
 RDS = "AWS/RDS"
 JOBS = "Holdfast/Database"  # the namespace of what the daily jobs write to their log as metrics
 DAY = 86_400
-MAX_CPU_PERCENT = 80
 CPU_PERIOD = 900
-MIN_FREE_BYTES = 10 * 2**30
 MAX_CONNECTIONS = 200  # of a server whose database declares no pool
-MAX_CONNECTIONS_PERCENT = 80
 MAX_WAITING = 2  # partitions that were detached and are not archived yet
 
 
@@ -66,13 +64,13 @@ def store_alarms(placed: Placed, store: Store) -> Iterator[Alarm]:
     name = placed.fill(store.name)
     match store:
         case Database():
-            yield from _server(name, store)
+            yield from _server(name, store, placed.policy.thresholds)
             yield from _jobs(name, store)
             yield _backups(name, vault_name(placed))
         case Broker():
             yield from broker_alarms(placed, store)
         case Documents():
-            yield from documents_alarms(name)
+            yield from documents_alarms(name, placed.policy.thresholds)
         case _:
             return
 
@@ -108,30 +106,30 @@ def _store_widgets(placed: Placed, top: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def _server(name: str, store: Database) -> Iterator[Alarm]:
+def _server(name: str, store: Database, above: Thresholds) -> Iterator[Alarm]:
     cluster = store.engine is Engine.AURORA
     of = {"DBClusterIdentifier" if cluster else "DBInstanceIdentifier": name}
     yield StoreAlarm(
         id="Cpu",
         name=f"{name}/cpu",
-        description=f"{name} has been busier than {MAX_CPU_PERCENT} % for a quarter of an hour",
+        description=f"{name} has been busier than {above.cpu_percent} % for a quarter of an hour",
         metrics=(Metric(id="cpu", name="CPUUtilization", stat="Average", dimensions=of, namespace=RDS),),
         expression="FILL(cpu, 0)",
-        threshold=MAX_CPU_PERCENT,
+        threshold=above.cpu_percent,
         period=CPU_PERIOD,
     )
     if not cluster:  # the storage of a cluster grows by itself
         yield StoreAlarm(
             id="Storage",
             name=f"{name}/storage",
-            description=f"{name} has less than {MIN_FREE_BYTES >> 30} GiB of storage left",
+            description=f"{name} has less than {above.free_gib} GiB of storage left",
             metrics=(Metric(id="free", name="FreeStorageSpace", stat="Minimum", dimensions=of, namespace=RDS),),
             expression="free",
-            threshold=MIN_FREE_BYTES,
+            threshold=above.free_gib * 2**30,
             below=True,
         )
     connections = max_connections(store)
-    limit = connections * MAX_CONNECTIONS_PERCENT // 100
+    limit = connections * above.connections_percent // 100
     yield StoreAlarm(
         id="Connections",
         name=f"{name}/connections",

@@ -22,11 +22,13 @@ from holdfast import (
     Policy,
     Processor,
     Sighting,
+    Sizes,
     Stack,
     State,
     Stream,
     Table,
     TagSource,
+    Thresholds,
     Tier,
     Transient,
     Usage,
@@ -56,6 +58,9 @@ DEV = Environment("dev", Tier.TEST, "eu-central-1")
 
 POLICY = Policy(
     recovery_days=14,
+    thresholds=Thresholds(cpu_percent=70, free_gib=5, disk_percent=60, lag_seconds=120),
+    sizes=Sizes(database={Tier.PROD: "db.r7g.large", Tier.TEST: "db.t4g.micro"}),
+    cidr="10.80.0.0/16",
     tags={
         "shop:system": TagSource.SYSTEM,
         "shop:stage": TagSource.ENVIRONMENT,

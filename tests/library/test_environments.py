@@ -22,6 +22,7 @@ from holdfast import (
     Guard,
     Place,
     Policy,
+    Sizes,
     TagSource,
     Thresholds,
     Tier,
@@ -75,6 +76,9 @@ SLIPS: list[tuple[Any, str]] = [
     (lambda: Policy(recovery_days=40), "recovery_days=40 is outside DynamoDB's 1 to 35 days"),
     (lambda: table(recovery_days=0), "recovery_days=0 is outside DynamoDB's 1 to 35 days"),
     (lambda: Policy(tags={"Owner": TagSource.OWNER}), "policy: 0 tags say the environment of a store"),
+    (lambda: Policy(cidr="10.0.0.0/8"), "policy: cidr='10.0.0.0/8' does not fit three subnets of /20"),
+    (lambda: stack(cidr="here"), "stack Shop-{env}: cidr='here' is not a network"),
+    (lambda: Sizes(cache={Tier.PROD: "cache.m7g.large"}), "Sizes: cache says nothing of Tier.TEST"),
     (lambda: Policy(log_days={Tier.PROD: 1}), "policy: log_days says nothing of Tier.TEST"),
     (
         lambda: estate(stack(), policy=Policy(tags={**TAGS, "CostCenter": TagSource.STACK})),

@@ -52,7 +52,7 @@ class GuardedBroker(Construct):
             number_of_broker_nodes=brokers,
             broker_node_group_info=msk.CfnCluster.BrokerNodeGroupInfoProperty(
                 client_subnets=network.subnet_ids,
-                instance_type="kafka.m7g.large" if prod else "kafka.t3.small",
+                instance_type=placed.size("broker"),
                 security_groups=[group.security_group_id],
                 storage_info=msk.CfnCluster.StorageInfoProperty(
                     ebs_storage_info=msk.CfnCluster.EBSStorageInfoProperty(volume_size=100 if prod else 10)

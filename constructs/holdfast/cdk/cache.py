@@ -77,7 +77,7 @@ class GuardedCache(Construct):
             replication_group_description=store.purpose,
             engine="valkey",
             engine_version=CACHE_VERSION,
-            cache_node_type="cache.m7g.large" if prod else "cache.t4g.micro",
+            cache_node_type=placed.size("cache"),
             num_cache_clusters=2 if prod else 1,
             automatic_failover_enabled=prod,
             multi_az_enabled=prod,

@@ -85,7 +85,7 @@ class GuardedDatabase(Construct):
             db_instance_identifier=self.name,
             engine="postgres",
             engine_version=POSTGRES_VERSION,
-            db_instance_class="db.m7g.large" if self.prod else "db.t4g.small",
+            db_instance_class=self.context.placed.size("database"),
             allocated_storage="100" if self.prod else "20",
             max_allocated_storage=1000 if self.prod else 50,
             storage_type="gp3",

@@ -74,7 +74,7 @@ class GuardedDocuments(Construct):
                 f"Instance{number}",
                 db_cluster_identifier=self.cluster.ref,
                 db_instance_identifier=f"{name}-{number}",
-                db_instance_class="db.r6g.large" if prod else "db.t4g.medium",
+                db_instance_class=placed.size("documents"),
                 auto_minor_version_upgrade=True,
             ).apply_removal_policy(removal)
         tag(self, store, placed)

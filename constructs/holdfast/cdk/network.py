@@ -18,8 +18,6 @@ from holdfast.placement import Placed
 from holdfast.regions import S3_PREFIX_LISTS
 from holdfast.stores import Broker
 
-CIDR = "10.40.0.0/16"
-
 
 class Network(Construct):
     """No way in or out but AWS's own end points, and groups that by themselves allow nothing."""
@@ -33,7 +31,7 @@ class Network(Construct):
         self.vpc = ec2.Vpc(
             self,
             "Vpc",
-            ip_addresses=ec2.IpAddresses.cidr(CIDR),
+            ip_addresses=ec2.IpAddresses.cidr(placed.cidr),
             availability_zones=_zones(placed, count),
             nat_gateways=0,
             create_internet_gateway=False,
