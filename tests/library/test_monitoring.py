@@ -112,8 +112,8 @@ def test_thresholds(templates: dict[str, Json]) -> None:
         ("failures", 0),
         ("behind", 3_600_000),
         # databases
-        ("cpu", 80),
-        ("storage", 10 * 2**30),
+        ("cpu", 70),
+        ("storage", 5 * 2**30),
         ("connections", 160),
         ("errors", 0),
         ("failed-jobs", 0),
@@ -125,9 +125,9 @@ def test_thresholds(templates: dict[str, Json]) -> None:
         ("DetachedWaiting", 2),
         # brokers
         ("behind", 10_000),
-        ("late", 300),
+        ("late", 120),
         ("dead-letters", 0),
-        ("disk", 80),
+        ("disk", 60),
         # documents
         ("memory", 0),
     }
