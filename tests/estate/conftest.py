@@ -1,5 +1,6 @@
 """Fixtures of the estate; a file of this name per folder is all that mypy does not read."""
 
-from synth import contracts, manifest, outdir, report, stack_snapshot, templates
+from assembled import contracts, manifest, report, templates
+from synth import outdir, stack_snapshot
 
 __all__ = ["contracts", "manifest", "outdir", "report", "stack_snapshot", "templates"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import json
 import shutil
 import tempfile
 from functools import cache
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import CONTEXT, ROOT, Json
+from support import CONTEXT, ROOT
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
@@ -45,33 +44,6 @@ def synthesized() -> Path:
 @pytest.fixture(scope="session")
 def outdir() -> Path:
     return synthesized()
-
-
-@pytest.fixture(scope="session")
-def templates(outdir: Path) -> dict[str, Json]:
-    return {p.name.removesuffix(".template.json"): json.loads(p.read_text()) for p in outdir.glob("*.template.json")}
-
-
-@pytest.fixture(scope="session")
-def contracts(outdir: Path) -> dict[str, Json]:
-    """What would be accepted, by stack."""
-    from holdfast.contract import make
-
-    return make.contracts(outdir)
-
-
-@pytest.fixture(scope="session")
-def manifest(outdir: Path) -> dict[str, Json]:
-    """What CloudFormation is told beside the template, by stack."""
-    artifacts = json.loads((outdir / "manifest.json").read_text())["artifacts"]
-    return {name: a for name, a in artifacts.items() if a["type"] == "aws:cloudformation:stack"}
-
-
-@pytest.fixture(scope="session")
-def report(outdir: Path) -> list[Json]:
-    """What each validation plugin said."""
-    reports: list[Json] = json.loads((outdir / "validation-report.json").read_bytes())["pluginReports"]
-    return reports
 
 
 class StackSnapshots(SingleFileSnapshotExtension):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -12,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from assembled import read
 from shop import ESTATE
 from support import CONTEXT, ROOT, Json
 
@@ -90,11 +90,6 @@ def synth(estate: Estate, outdir: Path, env: str = "all") -> dict[str, Json]:
     return read(outdir)
 
 
-def read(outdir: Path) -> dict[str, Json]:
-    """Templates of an assembly, by stack."""
-    return {p.name.removesuffix(".template.json"): json.loads(p.read_text()) for p in outdir.glob("*.template.json")}
-
-
 @cache
 def synthesized() -> Path:
     """The cloud assembly of live and dev, made once in each process."""
@@ -110,33 +105,6 @@ def count(env: str = "all") -> int:
 @pytest.fixture(scope="session")
 def outdir() -> Path:
     return synthesized()
-
-
-@pytest.fixture(scope="session")
-def templates(outdir: Path) -> dict[str, Json]:
-    return read(outdir)
-
-
-@pytest.fixture(scope="session")
-def contracts(outdir: Path) -> dict[str, Json]:
-    """What would be accepted, by stack."""
-    from holdfast.contract import make
-
-    return make.contracts(outdir)
-
-
-@pytest.fixture(scope="session")
-def manifest(outdir: Path) -> dict[str, Json]:
-    """What CloudFormation is told beside the template, by stack."""
-    artifacts = json.loads((outdir / "manifest.json").read_text())["artifacts"]
-    return {name: a for name, a in artifacts.items() if a["type"] == "aws:cloudformation:stack"}
-
-
-@pytest.fixture(scope="session")
-def report(outdir: Path) -> list[Json]:
-    """What each validation plugin said."""
-    reports: list[Json] = json.loads((outdir / "validation-report.json").read_bytes())["pluginReports"]
-    return reports
 
 
 @pytest.fixture
