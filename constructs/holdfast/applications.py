@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.keys import ACCOUNT
-from holdfast.placement import Placed
+from holdfast.placement import Placed, places
 from holdfast.regions import partition, via
 from holdfast.stores import Broker, Bucket, Cache, Database, Registry
 
@@ -29,7 +29,11 @@ class Use:
 
 
 def policy_name(placed: Placed) -> str:
-    return f"{placed.stack.system}-applications-{placed.environment_name}"
+    """IAM knows no regions, so in any but the first the name says which."""
+    first = places(placed.stack, placed.env)[0].region
+    elsewhere = f"-{placed.region}" if placed.region != first else ""
+    name = placed.stack.applications or f"{placed.stack.system}-applications-{{env}}"
+    return f"{placed.fill(name)}{elsewhere}"
 
 
 def database_user(placed: Placed, store: Database, resource_id: Any) -> Any:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from holdfast.declaration import DeclarationError, checked, declared_at
+from holdfast.applications import policy_name
+from holdfast.declaration import DeclarationError, Located, checked, declared_at
 from holdfast.environment import Environment
-from holdfast.model import ExternalKey, SharedKey, Stack, StackKey, Table, illegal_name, unknown_placeholders
+from holdfast.model import (
+    Access,
+    ExternalKey,
+    Processor,
+    SharedKey,
+    Stack,
+    StackKey,
+    Table,
+    illegal_name,
+    unknown_placeholders,
+)
 from holdfast.owners import Owner
 from holdfast.placement import Placed, places
 from holdfast.policy import DEFAULT, Policy, TagSource
-from holdfast.stores import Store
+from holdfast.regions import partition
+from holdfast.stores import Store, illegal_store_name
+
+STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,127}")
 
 
 @checked
@@ -180,7 +195,8 @@ class Estate:
                     f"stack {placed.id} is declared twice for {placed.env.label}; rename or merge one",
                     declared_at(placed.stack),
                 )
-            names = (placed.stack.id, *(s.name for s in (*placed.tables, *placed.stores)), *placed.tell)
+            stores = (*placed.tables, *placed.stores, *placed.stack.processors, *placed.stack.access)
+            names = (placed.stack.id, *(s.name for s in stores), *placed.tell)
             if isinstance(key := self._key(placed.stack), ExternalKey):
                 names = (*names, key.arn)
             if placed.account is None and any("{account}" in name for name in names):
@@ -189,27 +205,67 @@ class Estate:
                     f"give environment {placed.env.label} its account=",
                     declared_at(placed.stack),
                 )
-            if placed.external_key and placed.external_key.split(":")[3] != placed.region:
+            of_key = (placed.external_key or "").split(":")
+            if placed.external_key and (of_key[1], of_key[3]) != (partition(placed.region), placed.region):
                 raise DeclarationError(
                     f"stack {placed.stack.id}: the key {placed.external_key} is not of {placed.region}, where the "
-                    "stack is deployed; a key encrypts in its own region only"
+                    "stack is deployed; a key encrypts in its own region and partition only"
                 )
+            if not STACK_NAME.fullmatch(placed.name):
+                raise DeclarationError(
+                    f"stack {placed.stack.id}: its name {placed.name!r} needs up to 128 letters, digits and '-', "
+                    "and has to start with a letter",
+                    declared_at(placed.stack),
+                )
+            self._check_users(placed)
+            _claim(owners, placed, "stack", placed.name, placed.stack)
             for table in placed.tables:
                 name = placed.fill(table.name)
                 if illegal := illegal_name(name):
                     said = f"table {table.name}: in {placed.env.label} its name {name!r} {illegal}"
                     raise DeclarationError(said, declared_at(table))
-                _claim(owners, placed, table)
+                _claim(owners, placed, "table", name, table)
             for store in placed.stores:
-                _claim(owners, placed, store)
+                kind, name = type(store).__name__.lower(), placed.fill(store.name)
+                if wrong := illegal_store_name(kind, name, placed.region):
+                    said = f"{kind} {store.name}: in {placed.env.label} its name {wrong}"
+                    raise DeclarationError(said, declared_at(store))
+                _claim(owners, placed, kind, name, store)
+            # IAM knows no regions: its names are the account's.
+            policies = [placed.fill(access.name) for access in placed.stack.access]
+            for name in (*policies, *([policy_name(placed)] if placed.stores else [])):
+                _claim(owners, placed, "policy", name, placed.stack, everywhere=True)
+
+    def _check_users(self, placed: Placed) -> None:
+        """Functions and policies need their table wherever their stack is."""
+        there = {table.name for table in placed.tables}
+        users: tuple[Processor | Access, ...] = (*placed.stack.processors, *placed.stack.access)
+        for user in users:
+            of = f"stack {placed.stack.id}: {type(user).__name__} {user.name}"
+            if wrong := unknown_placeholders(user.name):
+                raise DeclarationError(f"{of}: {wrong}", declared_at(placed.stack))
+            if user.table not in there:
+                said = f"{of} uses {user.table}, which is not in {placed.env.label}; correct only= of it"
+                raise DeclarationError(said, declared_at(placed.stack))
 
 
-def _claim(owners: dict[tuple[str | None, str, str, str], Placed], placed: Placed, store: Table | Store) -> None:
-    kind, name = type(store).__name__.lower(), placed.fill(store.name)
-    first = owners.setdefault((placed.account, placed.region, kind, name), placed)
-    if first is not placed:
-        raise DeclarationError(
-            f"{kind} {name} is declared by {first.id} and by {placed.id} in {placed.place}; "
-            f"a {kind} has one stack: drop one declaration",
-            declared_at(store),
-        )
+def _claim(
+    owners: dict[tuple[str | None, str, str, str], Placed],
+    placed: Placed,
+    kind: str,
+    name: str,
+    declaration: Located,
+    *,
+    everywhere: bool = False,
+) -> None:
+    """``everywhere``: in all regions of an account."""
+    first = owners.setdefault((placed.account, "" if everywhere else placed.region, kind, name), placed)
+    if first is placed:
+        return
+    both = f"{kind} {name} is declared by {first.id} and by {placed.id} in {placed.place}"
+    if kind == "stack":
+        raise DeclarationError(f"{both}; put {{env}} into the id of the stack", declared_at(declaration))
+    if kind == "policy":
+        said = f"{both}, and IAM has one of a name in all regions; give another name= or applications="
+        raise DeclarationError(said, declared_at(declaration))
+    raise DeclarationError(f"{both}; a {kind} has one stack: drop one declaration", declared_at(declaration))

@@ -503,6 +503,7 @@ class Stack(Located):
     region: str | None = None  # where it differs from the environment's
     words: Mapping[Environment, str] = field(default_factory=dict, hash=False)  # its own words for environments
     tags: Mapping[str, str] = field(default_factory=dict, hash=False)  # its own, beside those of the policy
+    applications: str | None = None  # what the policy for applications of its stores is called, unless as its system
     cidr: str | None = None  # of its network, where it differs from the policy's
     floor: Guard = NONE
     encryption: Encryption = Encryption.AWS_OWNED

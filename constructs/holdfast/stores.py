@@ -35,7 +35,6 @@ LEGAL_NAME = re.compile(r"[a-z](-?[a-z0-9])+")  # of RDS, ElastiCache, MSK and S
 LONGEST_NAME = 40  # of a cache; RDS and MSK take more
 LONGEST = {
     "cache": LONGEST_NAME - len("-default"),  # the name of the user that is off
-    "bucket": 63 - len("-123456789012-ap-northeast-1"),  # account and region follow
 }
 LEGAL_GROUP = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # CloudWatch has no lag of a group with other characters
 UNSAFE_IN_KEYS = re.compile(r"[\s:*?\[\]{}\\]")
@@ -58,12 +57,19 @@ def _check_name(kind: str, name: str) -> None:
     if wrong := unknown_placeholders(name):
         raise DeclarationError(f"{kind} {name}: {wrong}")
     filled = fill(name, {"env": "prod", "Env": "Prod", "region": "ap-northeast-1", "account": "123456789012"})
-    longest = LONGEST.get(kind, LONGEST_NAME)
-    if not LEGAL_NAME.fullmatch(filled) or not 3 <= len(filled) <= longest:
-        raise DeclarationError(
-            f"{kind} {name}: its name, {filled} in prod, needs 3 to {longest} characters of a-z, 0-9 and single '-', "
-            "and has to start with a letter and not to end with '-'"
-        )
+    if wrong := illegal_store_name(kind, filled, "ap-northeast-1"):
+        raise DeclarationError(f"{kind} {name}: its name {wrong}")
+
+
+def illegal_store_name(kind: str, name: str, region: str) -> str | None:
+    """What is wrong with the name of a store in a region, or None."""
+    longest = 63 - len(f"-123456789012-{region}") if kind == "bucket" else LONGEST.get(kind, LONGEST_NAME)
+    if LEGAL_NAME.fullmatch(name) and 3 <= len(name) <= longest:
+        return None
+    return (
+        f"{name!r} needs 3 to {longest} characters of a-z, 0-9 and single '-', and has to start with a letter "
+        "and not to end with '-'"
+    )
 
 
 def _check_unique(kind: str, owner: str, names: Iterable[str]) -> None:

@@ -203,7 +203,7 @@ def _topic(**changes: object) -> Topic:
         (lambda: _cache("a-b-"), "not to end with '-'"),
         (lambda: _cache("1ab"), "has to start with a letter"),
         (lambda: _cache("a"), "needs 3 to 32 characters"),
-        (lambda: _cache("cache-{Env}"), "cache-Prod in prod"),
+        (lambda: _cache("cache-{Env}"), "'cache-Prod' needs 3 to 32 characters"),
         (lambda: _cache("c" * 28 + "-{env}"), "needs 3 to 32 characters"),  # ElastiCache: 40 with -default
         (lambda: _bucket("b" * 31 + "-{env}"), "needs 3 to 35 characters"),  # S3: 63 with account and region
         (lambda: _broker("b" * 41, _topic()), "3 to 40 characters"),

@@ -121,6 +121,7 @@ SHOP = estate(
     stack(
         table(name="mails-{env}", data=Data.PERSONAL),
         id="Mail-{env}",
+        applications="mail-applications-{env}",
         stores=(replace(FILES, name="shop-mail-{env}"), replace(SESSIONS, name="shop-drafts-{env}")),
         key=SharedKey(stack="Carts-{env}"),
     ),

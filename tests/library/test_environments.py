@@ -14,6 +14,7 @@ from support import CONTEXT
 
 from holdfast import (
     TAGS,
+    Access,
     Data,
     DeclarationError,
     Demand,
@@ -27,10 +28,12 @@ from holdfast import (
     Thresholds,
     Tier,
 )
+from holdfast.applications import policy_name
 from holdfast.contract import make
 from holdfast.contract.diff import Kind, diff
 from holdfast.contract.page import page
 from holdfast.policy import required
+from holdfast.stores import Bucket
 
 ONE, TWO = "111122223333", "444455556666"
 WIDE = Environment("live", Tier.PROD, "eu-west-1", account=ONE, also=(Place("us-east-1", ONE), Place("eu-west-1", TWO)))
@@ -63,6 +66,9 @@ def test_names_may_hold_the_account_where_one_is_declared() -> None:
         estate(here)
 
 
+BESIDE = (replace(PROD, account=ONE), Environment("dev", Tier.TEST, "us-east-1", account=ONE))
+ACCESS = (Access(name="orders-app-{env}", table="orders-{env}", actions=("GetItem",)),)
+FILES = Bucket(name="files-{env}", purpose="p", data=Data.OPERATIONAL, prefixes=())
 EUROPE = ("x", Tier.TEST, "eu-west-1")
 SLIPS: list[tuple[Any, str]] = [
     (lambda: Environment("x", Tier.TEST, "Ireland"), "'Ireland' is not a region, such as eu-west-1"),
@@ -76,6 +82,12 @@ SLIPS: list[tuple[Any, str]] = [
     (lambda: Policy(recovery_days=40), "recovery_days=40 is outside DynamoDB's 1 to 35 days"),
     (lambda: table(recovery_days=0), "recovery_days=0 is outside DynamoDB's 1 to 35 days"),
     (lambda: Policy(tags={"Owner": TagSource.OWNER}), "policy: 0 tags say the environment of a store"),
+    (lambda: estate(stack(table(), id="S"), environments=BESIDE), "stack S is declared by S-prod and by S-dev"),
+    (lambda: estate(stack(table(), access=ACCESS), environments=(WIDE,)), "IAM has one of a name in all regions"),
+    (lambda: estate(stack(table(), access=(replace(ACCESS[0], name="x-{stage}"),))), "unknown placeholder 'stage'"),
+    (lambda: estate(stack(table(only=(PROD,)), access=ACCESS)), "which is not in test; correct only= of it"),
+    (lambda: estate(stack(stores=(FILES,)), environments=(replace(PROD, label="PreProd"),)), "'files-PreProd' needs 3"),
+    (lambda: estate(stack(table(), id="Shop_{env}")), "its name 'Shop_prod' needs up to 128 letters, digits and '-'"),
     (lambda: Policy(cidr="10.0.0.0/8"), "policy: cidr='10.0.0.0/8' does not fit three subnets of /20"),
     (lambda: stack(cidr="here"), "stack Shop-{env}: cidr='here' is not a network"),
     (lambda: Sizes(cache={Tier.PROD: "cache.m7g.large"}), "Sizes: cache says nothing of Tier.TEST"),
@@ -165,7 +177,31 @@ def test_comparisons_know_the_own_names_of_tags(acme: Path) -> None:
     found["Properties"]["Tags"]["acme:data-classification"] = "operational"
     (change,) = diff(base, head)
     assert (change.kind, change.store) == (Kind.WEAKENED, "orders-live")
+    # A tag that only happens to have the library's name hides nothing.
+    for of in (base, head):
+        for r in of["Shop-live"]["template"]["Resources"].values():
+            if isinstance(r["Properties"].get("Tags"), dict):
+                r["Properties"]["Tags"]["DataClass"] = "C3"
+    (change,) = diff(base, head)
+    assert (change.kind, change.guard) == (Kind.WEAKENED, "data class")
     assert "| live | Shop-live | orders-live | durable personal | DP, RETAIN, PITR" in page(base)
+
+
+def test_an_estates_own_word_for_production_is_not_lost_in_silence(acme: Path) -> None:
+    base = make.contracts(acme)
+    head = json.loads(json.dumps(base))
+    assert head["Shop-live"]["template"]["Metadata"]["Holdfast"].pop("Production") == "live"
+    (change,) = diff(base, head)
+    assert (change.kind, change.says) == (Kind.WEAKENED, "production environment is lost")
+
+
+def test_a_policy_of_applications_has_a_name_of_its_own_in_every_region() -> None:
+    places = estate(stack(stores=(FILES,)), environments=(WIDE,)).placements()
+    assert [(p.account, policy_name(p)) for p in places] == [
+        (ONE, "shop-applications-live"),
+        (ONE, "shop-applications-live-us-east-1"),
+        (TWO, "shop-applications-live"),
+    ]
 
 
 def test_a_table_may_keep_more_than_the_policy_asks_for_and_never_less() -> None:

@@ -95,7 +95,7 @@ class GuardedDatabase(Construct):
             db_parameter_group_name=parameters.ref,
             vpc_security_groups=[self.group.security_group_id],
             backup_retention_period=store.recovery.days if Guard.PITR in self.guards else 0,
-            delete_automated_backups=not self.prod,
+            delete_automated_backups=Guard.PITR not in self.guards,
             enable_cloudwatch_logs_exports=list(exported),
             ca_certificate_identifier=AUTHORITY,
             **self._shared(),
@@ -132,7 +132,7 @@ class GuardedDatabase(Construct):
             vpc_security_group_ids=[self.group.security_group_id],
             # Aurora knows no less than a day.
             backup_retention_period=store.recovery.days if Guard.PITR in self.guards else 1,
-            delete_automated_backups=not self.prod,
+            delete_automated_backups=Guard.PITR not in self.guards,
             serverless_v2_scaling_configuration=rds.CfnDBCluster.ServerlessV2ScalingConfigurationProperty(
                 min_capacity=0.5, max_capacity=16 if self.prod else 2
             ),

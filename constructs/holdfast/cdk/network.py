@@ -124,7 +124,7 @@ class Network(Construct):
 
 
 def _zones(placed: Placed, count: int) -> list[str]:
-    letters = placed.env.zones
+    letters = placed.env.zones if placed.region == placed.env.region else ()  # those of other regions are others
     if not letters:
         return [cdk.Fn.select(number, cdk.Fn.get_azs()) for number in range(count)]
     if len(set(letters)) < max(count, len(letters)) or not all(re.fullmatch("[a-z]", letter) for letter in letters):

@@ -212,8 +212,12 @@ class _Stack:
             {k: v for k, v in t.items() if k != "Resources" or not isinstance(v, dict)}
             for t in (base["template"], template)
         )
+        lost = set(production(base)) - set(production(head))
         for d in differences(before, after, ("template",)):
-            yield self._differs(Kind.CHANGED, d)
+            if lost and d.path[1:2] == ("Metadata",):
+                yield self._differs(Kind.WEAKENED, d, says="production environment is lost")
+            else:
+                yield self._differs(Kind.CHANGED, d)
         anew = conditional.redefined(base["template"], template)
         were, are = (resources({"template": t}) if anew else {} for t in (base["template"], template))
         for logical_id in sorted(were.keys() & are.keys()):

@@ -70,4 +70,8 @@ def _tagged(properties: Json, ours: dict[str, str]) -> Json:
 
 
 def _renamed(tags: Any, ours: dict[str, str]) -> Any:
-    return {ours.get(name, name): value for name, value in tags.items()} if isinstance(tags, dict) else tags
+    """A tag that only happens to have one of our names stands aside, so that it hides nothing."""
+    if not isinstance(tags, dict):
+        return tags
+    taken = set(ours.values())
+    return {ours.get(n) or (f"{n} (not a fact)" if n in taken else n): value for n, value in tags.items()}
