@@ -73,5 +73,5 @@ def _renamed(tags: Any, ours: dict[str, str]) -> Any:
     """A tag that only happens to have one of our names stands aside, so that it hides nothing."""
     if not isinstance(tags, dict):
         return tags
-    taken = set(ours.values())
+    taken = {ours[n] for n in tags.keys() & ours.keys()}
     return {ours.get(n) or (f"{n} (not a fact)" if n in taken else n): value for n, value in tags.items()}
