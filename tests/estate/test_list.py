@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from typing import Any
 
 import pytest
+from commands import listed, run
 from support import ROOT
 from synth import count, count_stores
-
-from holdfast.cli import main
 
 
 @pytest.fixture(autouse=True)
 def _here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = main(arguments)
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    code, out, _ = run(capsys, "list", "--format", "json", *arguments)
-    assert code == 0
-    return json.loads(out)
 
 
 def test_list_counts(capsys: pytest.CaptureFixture[str]) -> None:

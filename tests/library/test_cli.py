@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import subprocess
 import sys
-from typing import Any
 
 import pytest
+from commands import listed, run
 from shop import ESTATE
 
 from holdfast.cli import main
 
 pytestmark = pytest.mark.usefixtures("repository")
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = main(arguments)
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    code, out, _ = run(capsys, "list", "--format", "json", *arguments)
-    assert code == 0
-    return json.loads(out)
 
 
 @pytest.mark.parametrize(
