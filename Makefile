@@ -33,14 +33,14 @@ node_modules/.installed: package.json package-lock.json .npmrc .venv/.installed
 	@touch $@
 
 # What the database functions need beside Lambda's own Python.
-build/.layer: constructs/holdfast/layer.py $(FUNCTIONS)/layer.lock $(FUNCTIONS)/rds-ca.pem .venv/.installed
+build/.layer: constructs/holdfast/kinds/database/layer.py $(FUNCTIONS)/layer.lock $(FUNCTIONS)/rds-ca.pem .venv/.installed
 	@holdfast layer
 	@touch $@
 
 synth: setup
 	@rm -rf cdk.out
 	cdk synth --quiet -c env=all
-	@python -m holdfast.summary cdk.out
+	@python -m holdfast.inventory.summary cdk.out
 
 test: setup
 	$(PYTEST)

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent
 
 def build(outdir: str | None = None, **context: object) -> App:
     """The CDK app; ``context`` wins over cdk.json, which only the CLI reads by itself."""
-    from holdfast.finder import load
+    from holdfast.estate.finder import load
 
     estate = load("stacks:ESTATE", "app.py", (ROOT,)).estate  # before CDK, which takes seconds: a slip is told at once
     from holdfast import cdk
@@ -26,8 +26,8 @@ def build(outdir: str | None = None, **context: object) -> App:
 
 
 def main() -> None:
-    from holdfast.declaration import DeclarationError
     from holdfast.errors import InputError
+    from holdfast.model.declaration import DeclarationError
     from holdfast.text import printable
 
     try:

@@ -43,10 +43,10 @@ Result = dict[str, list[Any]]
 def ours(endpoint: str) -> Result:
     from datetime import UTC, datetime
 
-    from holdfast.intrinsics import Unknown
-    from holdfast.live.options import Options
-    from holdfast.live.reader import read_all
-    from holdfast.observed import ObservedKey
+    from holdfast.aws.options import Options
+    from holdfast.aws.reader import read_all
+    from holdfast.cfn.intrinsics import Unknown
+    from holdfast.kinds.table.observed import ObservedKey
 
     (account,) = read_all(Options(regions=(REGION,), endpoint_url=endpoint), now=datetime.now(UTC))
     assert not isinstance(account.tables, Unknown)

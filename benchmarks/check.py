@@ -13,12 +13,12 @@ from datetime import date
 from typing import Any
 
 from holdfast import Data, Durable, Estate, Stack, Table, gsi, key
+from holdfast.cfn.template import StackSeen
+from holdfast.estate.placement import Placed
 from holdfast.garbage import uncollected
-from holdfast.keys import key_policy
-from holdfast.monitoring import table_alarms, topic_policy
-from holdfast.placement import Placed
 from holdfast.rules import ACTIONABLE, judge
-from holdfast.template import StackSeen
+from holdfast.shared.alarms.alarm import table_alarms, topic_policy
+from holdfast.shared.key.policy import key_policy
 from stacks import environments
 
 PER_STACK = 20  # CloudFormation takes 500 resources, and each table brings its alarms

@@ -402,9 +402,9 @@ def _worker(name: str, folder: Path) -> tuple[dict[str, Findings], float]:
 def _judge_all(folder: Path) -> dict[str, Findings]:
     from datetime import UTC, datetime
 
+    from holdfast.cfn.template import StackSeen
     from holdfast.rules import judge
     from holdfast.rules.base import Outcome
-    from holdfast.template import StackSeen
     from stacks import ESTATE
     from stacks.environments import PROD
 

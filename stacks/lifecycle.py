@@ -6,7 +6,7 @@ Source: lifecycle-postgresql.md.
 from datetime import timedelta
 
 from holdfast import Assumed, Data, Fact, Stack
-from holdfast.stores import Backups, Bucket, Database, Prefix, Upkeep
+from holdfast.kinds.declarations import Backups, Bucket, Database, Prefix, Upkeep
 
 ARCHIVE = "lifecycle-archive-{env}"
 

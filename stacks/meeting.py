@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from holdfast import Assumed, Data, Fact, Stack
-from holdfast.stores import Backups, Bucket, Database, Documents
+from holdfast.kinds.declarations import Backups, Bucket, Database, Documents
 from stacks.meeting_conventions import BROKER, CACHE, POOL, PREFIXES, REGISTRY
 
 # The source asks for full and incremental backups and names no hours: those of the lifecycle platform are taken.

@@ -1,6 +1,6 @@
 """How applications of the meeting system name things: keys, topics, objects and parameters.
 
-Source: meeting-storage.md. Needs nothing but the standard library and holdfast.stores, so that a service can import it.
+Source: meeting-storage.md. Needs nothing but the standard library and holdfast, so that a service can import it.
 What the source leaves open is marked ``assumed``.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from holdfast import Data
-from holdfast.stores import Broker, Cache, KeyFamily, Pool, Prefix, Registry, Service, Topic
+from holdfast.kinds.declarations import Broker, Cache, KeyFamily, Pool, Prefix, Registry, Service, Topic
 
 NO_TTL = "the source asks for a time to live and gives none"
 

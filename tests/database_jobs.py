@@ -15,9 +15,9 @@ from psycopg.conninfo import make_conninfo
 from support import Json
 
 from holdfast.functions.database import handler
+from holdfast.kinds.alarms import JOBS
 from holdfast.postgres.connection import connect
 from holdfast.postgres.server import Server, temporary
-from holdfast.store_alarms import JOBS
 
 NAMES = (f"jobs{n}" for n in itertools.count())
 ADMIN, BUCKET = "jobs_admin", "jobs-archive"

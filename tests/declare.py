@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast import Data, Durable, Environment, Estate, Stack, Table, Tier, key
-from holdfast.stores import Database, Engine
+from holdfast.kinds.declarations import Database, Engine
 
 PROD = Environment("prod", Tier.PROD, "us-east-1")
 TEST = Environment("test", Tier.TEST, "us-west-2")

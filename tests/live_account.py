@@ -14,11 +14,11 @@ import pytest
 from emulator import Aws, shared
 from support import Json
 
-from holdfast.account import Account
-from holdfast.intrinsics import Unknown
-from holdfast.live.calls import READ
-from holdfast.live.options import Options
-from holdfast.live.session import Api, apis
+from holdfast.audit.account import Account
+from holdfast.aws.calls import READ
+from holdfast.aws.options import Options
+from holdfast.aws.session import Api, apis
+from holdfast.cfn.intrinsics import Unknown
 
 REGION = "us-east-1"
 TAGS = {"Project": "shop", "Owner": "orders-team"}

@@ -6,7 +6,7 @@ from declare import PROD, TEST
 from hypothesis import strategies as st
 
 from holdfast import Attribute, Data, Durable, Guard, Kind, Projection, Provisioned, Stream, Transient, View
-from holdfast.model import NONE, Index, Key, LocalIndex
+from holdfast.model.facts import NONE, Index, Key, LocalIndex
 
 ENVIRONMENTS = st.sampled_from((PROD, TEST))
 LEGAL_NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{2,12}", fullmatch=True)

@@ -3,12 +3,12 @@
 What is exported here, by holdfast.stores and by holdfast.cdk is public (docs/api.md); everything else is private.
 """
 
-from holdfast.access import Entity, Item, Match, Pattern, Relation
-from holdfast.declaration import DeclarationError
-from holdfast.environment import Aspect, Environment, Place, Tier
-from holdfast.estate import Estate
-from holdfast.extra import Extra
-from holdfast.model import (
+from holdfast.estate.estate import Estate
+from holdfast.kinds.table.extra import Extra
+from holdfast.model.access import Entity, Item, Match, Pattern, Relation
+from holdfast.model.declaration import DeclarationError
+from holdfast.model.environment import Aspect, Environment, Place, Tier
+from holdfast.model.facts import (
     Access,
     Assumed,
     Attribute,
@@ -39,8 +39,8 @@ from holdfast.model import (
     lsi,
     number,
 )
-from holdfast.owners import Owner
-from holdfast.policy import DEMANDS, TAGS, Demand, Naming, Policy, Sizes, TagSource, Thresholds
+from holdfast.model.owners import Owner
+from holdfast.policy.required import DEMANDS, TAGS, Demand, Naming, Policy, Sizes, TagSource, Thresholds
 
 __all__ = [
     "DEMANDS",

@@ -13,7 +13,7 @@ from dynamodb_local import JAVA, create, server
 from support import Json
 
 from holdfast import Pattern, Table, gsi
-from holdfast.placement import Placed
+from holdfast.estate.placement import Placed
 from stacks import ESTATE, acs, environments, miyabi
 
 if JAVA is None:

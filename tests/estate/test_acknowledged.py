@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from support import Json
 
-from holdfast.policy import MAX_RECOVERY_DAYS
+from holdfast.policy.required import MAX_RECOVERY_DAYS
 
 ACCEPT = "run `make accept` first: what differs from its contract is a violation, too"
 PACKS = {"AwsSolutions", "NIST.800.53.R5", "HIPAA.Security"}

@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from holdfast import Data, DeclarationError
-from holdfast.stores import Broker, Bucket, Cache, KeyFamily, Prefix, Registry, Service, Topic, assumptions
+from holdfast.kinds.declarations import Broker, Bucket, Cache, KeyFamily, Prefix, Registry, Service, Topic, assumptions
 from stacks import meeting_conventions as names
 
 FAMILIES = names.CACHE.families

@@ -11,10 +11,10 @@ import psycopg
 import pytest
 from postgres import MAJORS, SCHEMAS, database
 
+from holdfast.kinds.declarations import Database
 from holdfast.postgres import catalog, migrations
 from holdfast.postgres.connection import Connection, PrivilegeError, connect
 from holdfast.postgres.server import Server, temporary
-from holdfast.stores import Database
 from stacks import lifecycle, meeting
 
 ROLES = {"lifecycle": "lifecycle_app", "meeting": "meeting_app"}

@@ -6,7 +6,7 @@ import pytest
 from support import Json
 
 from holdfast import Governance, Usage
-from holdfast.placement import Placed
+from holdfast.estate.placement import Placed
 from stacks import ESTATE, environments
 
 COUNT = "count it anew here: this list is kept by hand"

@@ -21,15 +21,15 @@ from support import MOMENTS, ROOT, TOKYO
 from test_audit import git
 
 from holdfast import Estate
-from holdfast.account import Account
-from holdfast.audit import Audit, audit
+from holdfast.audit.account import Account
+from holdfast.audit.audit import Audit, audit
+from holdfast.aws.options import Options
+from holdfast.aws.reader import read_all
 from holdfast.contract import files, history
+from holdfast.contract.git import git as ask
 from holdfast.contract.since import BY_HAND
-from holdfast.declarations import declarations
-from holdfast.git import git as ask
-from holdfast.live.options import Options
-from holdfast.live.reader import read_all
 from holdfast.local.client import Client
+from holdfast.model.located import declarations
 from holdfast.rules.base import Outcome
 from stacks import ESTATE, environments, incident
 

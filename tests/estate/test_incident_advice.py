@@ -14,9 +14,9 @@ from mutants import tables
 from printed import commands, run
 from support import MOMENTS, ROOT
 
-from holdfast.audit import audit
-from holdfast.live.options import Options
-from holdfast.live.reader import read_all
+from holdfast.audit.audit import audit
+from holdfast.aws.options import Options
+from holdfast.aws.reader import read_all
 from holdfast.local.client import Client
 from holdfast.report import FORMATS, render
 from holdfast.rules.base import Outcome

@@ -11,11 +11,11 @@ import pytest
 from declare import PROD, TEST, estate, on_aurora
 from support import CONTEXT, ROOT, Json
 
-from holdfast.cdk.functions import CARRIED
-from holdfast.declaration import DeclarationError
-from holdfast.environment import Environment
-from holdfast.model import Stack
-from holdfast.stores import Database, Upkeep
+from holdfast.kinds.database.construct.functions import CARRIED
+from holdfast.kinds.declarations import Database, Upkeep
+from holdfast.model.declaration import DeclarationError
+from holdfast.model.environment import Environment
+from holdfast.model.facts import Stack
 from stacks import lifecycle
 
 ENVIRONMENTS = ("prod", "test")

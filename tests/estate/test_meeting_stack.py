@@ -14,7 +14,7 @@ from meeting_synth import STACKS, declared, only, resources, synthesized, templa
 from support import Json
 
 from holdfast import Guard
-from holdfast.placement import Placed
+from holdfast.estate.placement import Placed
 from stacks import ESTATE, meeting
 
 ENVS = ("prod", "test")

@@ -12,10 +12,10 @@ from support import Json
 from synth import count
 
 from holdfast import Tier
-from holdfast.placement import Placed
+from holdfast.cfn.template import StackSeen
+from holdfast.estate.placement import Placed
 from holdfast.rules import judge
 from holdfast.rules.base import Outcome
-from holdfast.template import StackSeen
 from stacks import ESTATE
 
 PLACES = ESTATE.placements()

@@ -10,11 +10,11 @@ from database_jobs import BUCKET, Context, Where, _aws, bucket, drift, emitted, 
 from support import ROOT
 
 from holdfast.errors import InputError
+from holdfast.estate.placement import Placed
 from holdfast.functions.database import handler
-from holdfast.placement import Placed
+from holdfast.kinds.alarms import JOBS, store_alarms
 from holdfast.postgres.connection import connect
 from holdfast.postgres.server import Server
-from holdfast.store_alarms import JOBS, store_alarms
 from stacks import environments, lifecycle
 
 __all__ = ["_aws", "server"]

@@ -14,7 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 from holdfast.cli import main
 from holdfast.contract import files, make, page, states
 from holdfast.contract.refused import unacceptable
-from holdfast.placement import Placed
+from holdfast.estate.placement import Placed
 from stacks import ESTATE
 
 PLACES = ESTATE.placements()

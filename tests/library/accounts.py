@@ -13,10 +13,10 @@ from shop import ESTATE
 from shop_synth import synthesized
 
 from holdfast import Tier
-from holdfast.account import ONLY_IN_TEMPLATES, Account, IndexUse, StackLive, TableSeen
-from holdfast.observed import Observed, ObservedKey, Source
-from holdfast.placement import Placed
-from holdfast.template import StackSeen, observe
+from holdfast.audit.account import ONLY_IN_TEMPLATES, Account, IndexUse, StackLive, TableSeen
+from holdfast.cfn.template import StackSeen, observe
+from holdfast.estate.placement import Placed
+from holdfast.kinds.table.observed import Observed, ObservedKey, Source
 
 NOW = datetime(2026, 4, 23, 12, tzinfo=UTC)
 CREATED = datetime(2025, 6, 1, tzinfo=UTC)

@@ -18,13 +18,13 @@ from accounts import NOW, account, deployed, live, template, with_table
 from mutants import MUTATIONS, tables
 from shop import DEV, ESTATE, alone
 
-from holdfast.account import Account, TableSeen
-from holdfast.audit import Audit, audit
-from holdfast.intrinsics import Unknown
-from holdfast.observed import Observed, ObservedKey
-from holdfast.placement import Placed
+from holdfast.audit.account import Account, TableSeen
+from holdfast.audit.audit import Audit, audit
+from holdfast.cfn.intrinsics import Unknown
+from holdfast.cfn.template import StackSeen, observe
+from holdfast.estate.placement import Placed
+from holdfast.kinds.table.observed import Observed, ObservedKey
 from holdfast.rules import ACTIONABLE
-from holdfast.template import StackSeen, observe
 
 FOLDER = Path(__file__).parent / "golden"
 # A stack with personal, operational and transient data, indexes and a stream consumer; and one with assumed facts.

@@ -17,16 +17,16 @@ from shop import ESTATE, alone
 from shop_synth import synth
 from support import Json
 
-from holdfast.account import Account
-from holdfast.audit import Audit, audit
-from holdfast.iam import Call
-from holdfast.live.calls import AUDIT, IDENTITY
-from holdfast.live.failure import CallError, answered
-from holdfast.live.options import Options
-from holdfast.live.reader import read
-from holdfast.live.session import Api, apis
+from holdfast.audit.account import Account
+from holdfast.audit.audit import Audit, audit
+from holdfast.aws.calls import AUDIT, IDENTITY
+from holdfast.aws.failure import CallError, answered
+from holdfast.aws.options import Options
+from holdfast.aws.reader import read
+from holdfast.aws.session import Api, apis
+from holdfast.estate.placement import Placed
 from holdfast.local.client import Client
-from holdfast.placement import Placed
+from holdfast.shared.calls import Call
 
 (PLACED,) = [p for p in ESTATE.placements() if p.id == "Stores-live"]
 Change = Callable[[Json], None]

@@ -37,7 +37,7 @@ from holdfast import (
     key,
     number,
 )
-from holdfast.stores import (
+from holdfast.kinds.declarations import (
     Backups,
     Broker,
     Bucket,

@@ -27,9 +27,9 @@ from support import ROOT, Json, copied
 from test_audit import git
 from test_diff_command import commit, tree
 
-from holdfast import Stack, Waiver, stamp
+from holdfast import Stack, Waiver
 from holdfast.cli import main
-from holdfast.contract import accept, approvals, files, make, page
+from holdfast.contract import accept, approvals, files, make, page, stamp
 from holdfast.contract.approvals import Approval, Entry
 from holdfast.contract.diff import Kind, diff
 from holdfast.contract.refused import unacceptable

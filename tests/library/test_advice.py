@@ -20,15 +20,15 @@ from printed import call, commands
 from shop import ESTATE, LIVE, alone
 from support import MOMENTS, Json
 
-from holdfast.advice import logical_id
-from holdfast.audit import Audit, audit
-from holdfast.audit_stores import PROTECT
+from holdfast.audit.advice import logical_id
+from holdfast.audit.audit import Audit, audit
+from holdfast.audit.stores import PROTECT
+from holdfast.aws.calls import AUDIT
+from holdfast.aws.options import Options
+from holdfast.aws.reader import read
+from holdfast.aws.session import Api, apis
 from holdfast.cli import _parser
 from holdfast.errors import InputError
-from holdfast.live.calls import AUDIT
-from holdfast.live.options import Options
-from holdfast.live.reader import read
-from holdfast.live.session import Api, apis
 from holdfast.local.client import Client
 from holdfast.report import FORMATS, render
 from holdfast.rules import RULES

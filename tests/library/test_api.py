@@ -9,8 +9,9 @@ import pytest
 from support import ROOT
 
 import holdfast
-from holdfast import api, stores
-from holdfast.stores import KeyFamily, Topic
+from holdfast.inventory import api
+from holdfast.kinds import declarations as stores
+from holdfast.kinds.declarations import KeyFamily, Topic
 
 PUBLIC = [(module, name) for module in api.MODULES for name in module.__all__]
 GIVEN = {

@@ -22,24 +22,24 @@ from shop_synth import synthesized
 from support import ROOT
 
 from holdfast import Aspect, Assumed, Data, Environment, Estate, Fact, Guard, Tier, Waiver, gsi, key, number
-from holdfast.account import Account, IndexUse, Mention, StackLive, TableSeen, Unreadable
-from holdfast.ages import UNREAD
-from holdfast.audit import Audit, audit
-from holdfast.audit_stores import NOT_APPLIED
-from holdfast.code import mentions
+from holdfast.audit.account import Account, IndexUse, Mention, StackLive, TableSeen, Unreadable
+from holdfast.audit.ages import UNREAD
+from holdfast.audit.audit import Audit, audit
+from holdfast.audit.code import mentions
+from holdfast.audit.stores import NOT_APPLIED
+from holdfast.cfn.intrinsics import Unknown
+from holdfast.cfn.template import StackSeen, observe
 from holdfast.contract import files, make
 from holdfast.contract.history import SHALLOW, History
 from holdfast.contract.since import BY_HAND, NOT_ASKED, UNCOMMITTED
-from holdfast.declarations import declarations
 from holdfast.errors import InputError
-from holdfast.gap import Commit, Gap, Since
-from holdfast.intrinsics import Unknown
-from holdfast.model import Encryption, Usage
-from holdfast.observed import Observed, ObservedKey, Source
-from holdfast.placement import Placed
+from holdfast.estate.placement import Placed
+from holdfast.kinds.table.observed import Observed, ObservedKey, Source
+from holdfast.model.facts import Encryption, Usage
+from holdfast.model.located import declarations
 from holdfast.report.text import apart
 from holdfast.rules.base import Finding, Outcome
-from holdfast.template import StackSeen, observe
+from holdfast.rules.gap import Commit, Gap, Since
 
 REGION = LIVE.region
 ORDERS, PRICES = "orders-production", "prices-production"

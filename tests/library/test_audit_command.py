@@ -18,18 +18,18 @@ from shop import ESTATE, LIVE, alone
 from support import ROOT
 
 from holdfast import cli
-from holdfast.account import IndexUse, Unreadable
-from holdfast.audit import Audit, StackRow, audit
+from holdfast.audit.account import IndexUse, Unreadable
+from holdfast.audit.audit import Audit, StackRow, audit
+from holdfast.cfn.intrinsics import Unknown
 from holdfast.cli import main
 from holdfast.contract.deployed import Pending, Running
 from holdfast.contract.history import History
-from holdfast.declarations import declarations
-from holdfast.finder import Project
-from holdfast.gap import Commit
-from holdfast.intrinsics import Unknown
+from holdfast.estate.finder import Project
+from holdfast.model.located import declarations
 from holdfast.report import exit_code, render
 from holdfast.report.text import against, audit_summary
 from holdfast.rules.base import Finding, Outcome, Severity
+from holdfast.rules.gap import Commit
 
 PRICES = "prices-production"
 IDS = ("Orders-{env}", "Retired-{env}")

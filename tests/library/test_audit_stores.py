@@ -10,14 +10,14 @@ from live_stores import PLACED, door, look
 from shop import LIVE
 from support import ROOT, Json
 
-from holdfast.account import Account, StackLive, Stores, StoreSeen
-from holdfast.audit import Audit
-from holdfast.audit_stores import JUDGED, NOT_APPLIED, ONLY_DEPLOYED
-from holdfast.declarations import declarations
-from holdfast.intrinsics import Unknown
+from holdfast.audit.account import Account, StackLive, Stores, StoreSeen
+from holdfast.audit.audit import Audit
+from holdfast.audit.stores import JUDGED, NOT_APPLIED, ONLY_DEPLOYED
+from holdfast.cfn.intrinsics import Unknown
+from holdfast.cfn.template import StackSeen
+from holdfast.model.located import declarations
 from holdfast.rules import STORE_RULES
 from holdfast.rules.base import Finding, Outcome
-from holdfast.template import StackSeen
 
 DATABASE, BUCKET = "shop-live", "shop-files-live"
 

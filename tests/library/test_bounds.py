@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 from support import Json
 
-from holdfast import assembly
 from holdfast.cfn import compare, normal
-from holdfast.contract import files
+from holdfast.cfn.intrinsics import Resolver, Unknown
+from holdfast.contract import assembly, files
 from holdfast.errors import InputError
-from holdfast.intrinsics import Resolver, Unknown
 
 
 @pytest.fixture(autouse=True)

@@ -16,10 +16,10 @@ from strategies import ENVIRONMENTS, GUARDS, legal_tables
 from support import CONTEXT, Json
 
 from holdfast import Data, DeclarationError, Durable, Environment, Guard, Stack, Table, gsi, key
-from holdfast.advice import logical_id
-from holdfast.placement import Placed
-from holdfast.policy import MAX_RECOVERY_DAYS, TAGS
-from holdfast.template import StackSeen, observe
+from holdfast.audit.advice import logical_id
+from holdfast.cfn.template import StackSeen, observe
+from holdfast.estate.placement import Placed
+from holdfast.policy.required import MAX_RECOVERY_DAYS, TAGS
 
 PLAIN: dict[str, Any] = {"purpose": "", "key": key("id"), "lifetime": Durable(), "data": Data.OPERATIONAL}
 

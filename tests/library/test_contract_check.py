@@ -16,9 +16,8 @@ from shop import DEV, ESTATE, alone
 from shop_synth import accepted, accepted_texts, project, table
 from support import MOMENTS, Json, copied, settle
 
-from holdfast import stamp
 from holdfast.cli import main
-from holdfast.contract import check, files, make
+from holdfast.contract import check, files, make, stamp
 from holdfast.contract.assets import digest
 from holdfast.contract.guards import STORES
 from holdfast.contract.hidden import hidden

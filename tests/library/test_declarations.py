@@ -41,21 +41,22 @@ from holdfast import (
     lsi,
     number,
 )
-from holdfast.account import Account, StackLive, TableSeen
-from holdfast.advice import logical_id, way
-from holdfast.audit import audit
+from holdfast.audit.account import Account, StackLive, TableSeen
+from holdfast.audit.advice import logical_id, way
+from holdfast.audit.audit import audit
+from holdfast.cfn.intrinsics import Unknown
+from holdfast.cfn.template import StackSeen, observe
 from holdfast.contract import make
 from holdfast.contract.diff import Kind, diff
-from holdfast.docs import tables as page
-from holdfast.fix import plan
-from holdfast.intrinsics import Unknown
-from holdfast.keys import key_policy
-from holdfast.live import tables as live
-from holdfast.live.store_words import Own
-from holdfast.model import Encryption, Index, LocalIndex
-from holdfast.observed import NamedKey, Observed, ObservedKey, Source
-from holdfast.placement import Placed
-from holdfast.register import entry
+from holdfast.estate.placement import Placed
+from holdfast.fix.plan import plan
+from holdfast.inventory.listing import entry
+from holdfast.inventory.pages import tables as page
+from holdfast.kinds.declarations import Bucket, Cache, KeyFamily, Prefix
+from holdfast.kinds.live_words import Own
+from holdfast.kinds.table import live
+from holdfast.kinds.table.observed import NamedKey, Observed, ObservedKey, Source
+from holdfast.model.facts import Encryption, Index, LocalIndex
 from holdfast.rules import BY_ID, verdicts
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.engine import verdict
@@ -63,8 +64,7 @@ from holdfast.rules.live import confirm, corrected, twins
 from holdfast.rules.same import filled
 from holdfast.rules.schema import lint
 from holdfast.rules.subjects import TableSubject
-from holdfast.stores import Bucket, Cache, KeyFamily, Prefix
-from holdfast.template import StackSeen, observe
+from holdfast.shared.key.policy import key_policy
 
 TODAY, NOW = date(2026, 4, 23), datetime(2026, 4, 23, 12, tzinfo=UTC)
 ONE = "111122223333"

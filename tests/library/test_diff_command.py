@@ -22,10 +22,10 @@ from test_finder import SHOP
 
 from holdfast.cli import main
 from holdfast.contract import files, history, make
+from holdfast.contract.git import commit as committed
+from holdfast.contract.git import files_at
+from holdfast.contract.git import git as ask
 from holdfast.contract.since import since
-from holdfast.git import commit as committed
-from holdfast.git import files_at
-from holdfast.git import git as ask
 from holdfast.rules import BY_ID
 
 STACKS = ("Newsletter-live", "Sessions-live")

@@ -22,7 +22,7 @@ from holdfast.contract import text
 from holdfast.contract.diff import SERIOUS, Change, Kind, diff
 from holdfast.contract.document import as_json
 from holdfast.contract.groups import blocks
-from holdfast.policy import lifetime, required
+from holdfast.policy.required import lifetime, required
 
 CONTRACTS = Contracts()
 SALES, STORES, NEWS = "Orders-production", "Stores-live", "Newsletter-live"

@@ -28,12 +28,12 @@ from holdfast import (
     Thresholds,
     Tier,
 )
-from holdfast.applications import policy_name
 from holdfast.contract import make
 from holdfast.contract.diff import Kind, diff
 from holdfast.contract.page import page
-from holdfast.policy import required
-from holdfast.stores import Bucket
+from holdfast.kinds.declarations import Bucket
+from holdfast.policy.required import required
+from holdfast.shared.applications.statements import policy_name
 
 ONE, TWO = "111122223333", "444455556666"
 WIDE = Environment("live", Tier.PROD, "eu-west-1", account=ONE, also=(Place("us-east-1", ONE), Place("eu-west-1", TWO)))

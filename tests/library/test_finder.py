@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-from holdfast.declarations import declarations
+from holdfast.model.located import declarations
 
 SHOP = """
 from holdfast import Data, Durable, Environment, Estate, Stack, Table, Tier, key

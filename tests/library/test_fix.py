@@ -21,20 +21,20 @@ from live_account import log_in
 from shop import ESTATE, LIVE, alone
 
 from holdfast import Data, Estate, Transient, cli
-from holdfast.account import Account
-from holdfast.audit import audit
-from holdfast.finder import Project
-from holdfast.fix import FIXABLE, Change, Plan, plan
-from holdfast.iam import Call
-from holdfast.intrinsics import Unknown
-from holdfast.keys import key_policy
-from holdfast.live.apply import FIX, _make, apply
-from holdfast.live.failure import CallError, Kind
-from holdfast.live.options import Options
-from holdfast.live.reader import read_all
-from holdfast.model import Assumed, Durable, Encryption, Fact
-from holdfast.observed import Source
-from holdfast.placement import Placed
+from holdfast.audit.account import Account
+from holdfast.audit.audit import audit
+from holdfast.aws.apply import FIX, _make, apply
+from holdfast.aws.failure import CallError, Kind
+from holdfast.aws.options import Options
+from holdfast.aws.reader import read_all
+from holdfast.cfn.intrinsics import Unknown
+from holdfast.estate.finder import Project
+from holdfast.estate.placement import Placed
+from holdfast.fix.plan import FIXABLE, Change, Plan, plan
+from holdfast.kinds.table.observed import Source
+from holdfast.model.facts import Assumed, Durable, Encryption, Fact
+from holdfast.shared.calls import Call
+from holdfast.shared.key.policy import key_policy
 
 ORDERS, PRICES, CARTS = "orders-production", "prices-production", "carts-production"
 IDS = ("Orders-{env}", "Retired-{env}")
@@ -393,7 +393,7 @@ def test_a_run_that_is_cut_off_in_the_middle_of_a_call_says_which(
     def cut_off(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("holdfast.live.apply._make", cut_off)
+    monkeypatch.setattr("holdfast.aws.apply._make", cut_off)
     changes = look(aws).changes
     with pytest.raises(KeyboardInterrupt):
         make(aws, changes, tmp_path / "fix.json")

@@ -20,9 +20,9 @@ from support import ROOT
 from test_fix import commands
 
 from holdfast import cli
-from holdfast.declarations import declarations
-from holdfast.live.apply import CHANGES
-from holdfast.live.session import CONNECTIONS
+from holdfast.aws.apply import CHANGES
+from holdfast.aws.session import CONNECTIONS
+from holdfast.model.located import declarations
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -218,7 +218,7 @@ def test_interrupting_an_audit_that_is_throttled_ends_it_soon(aws: Aws) -> None:
 def test_an_endpoint_that_never_answers_is_given_up_after_three_attempts(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.live.session.FIRST_SECONDS", 0.2)
+    monkeypatch.setattr("holdfast.aws.session.FIRST_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         code, out, err = run("audit", endpoint=f"http://127.0.0.1:{silent.getsockname()[1]}")
     assert (code, out) == (2, "")

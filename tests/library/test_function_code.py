@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from shop_synth import PROJECT
 
-from holdfast.cdk import functions
+from holdfast.kinds.database.construct import functions
 
 INSTALLED = Path(psycopg.__file__).parents[1]
 # What Lambda has of itself and what the layer brings; Pythons before 3.13 need typing_extensions for the latter.

@@ -15,7 +15,7 @@ import pytest
 from accounts import NOW, account, with_table
 from shop import ESTATE, LIVE, alone
 
-from holdfast.audit import Audit, audit
+from holdfast.audit.audit import Audit, audit
 from holdfast.report import render
 from holdfast.report.html import SCRIPT
 from holdfast.rules.base import Finding, Outcome

@@ -14,11 +14,11 @@ from emulator import Aws, emulator
 from live_account import api, furnish, wrong
 
 from holdfast import cli
-from holdfast.account import Account
-from holdfast.iam import Call, policy
-from holdfast.live import calls
-from holdfast.live.reader import read
-from holdfast.live.session import Api
+from holdfast.audit.account import Account
+from holdfast.aws import calls
+from holdfast.aws.reader import read
+from holdfast.aws.session import Api
+from holdfast.shared.calls import Call, policy
 
 # The emulator's IAM sees a table behind a TableName, but not behind a ResourceArn: it asks for these on everything.
 BLIND = (calls.RESOURCE_POLICY, calls.TABLE_TAGS)

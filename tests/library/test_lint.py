@@ -34,7 +34,7 @@ from holdfast import (
     gsi,
     key,
 )
-from holdfast.reserved import RESERVED
+from holdfast.kinds.table.reserved import RESERVED
 from holdfast.rules.base import Finding, Outcome, Source
 from holdfast.rules.declared import can_equal
 from holdfast.rules.schema import RULES, lint

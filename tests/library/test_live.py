@@ -15,18 +15,20 @@ from emulator import Aws, fresh_account
 from live_account import REGION, TAGS, api, bare, clean, furnish
 from support import ROOT
 
-from holdfast.account import ONLY_IN_TEMPLATES, Account, Mention
+from holdfast.audit import mentions
+from holdfast.audit.account import ONLY_IN_TEMPLATES, Account, Mention
+from holdfast.aws import alarms, calls
+from holdfast.aws.options import Options
+from holdfast.aws.reader import read, read_all
+from holdfast.cfn.intrinsics import Unknown
+from holdfast.cfn.template import observe
 from holdfast.errors import InputError
-from holdfast.iam import Call
-from holdfast.intrinsics import Unknown
-from holdfast.live import alarms, calls, mentions, tables
-from holdfast.live.options import Options
-from holdfast.live.reader import read, read_all
-from holdfast.model import Encryption, Projection
-from holdfast.observed import ObservedKey, Source
+from holdfast.kinds.table import live as tables
+from holdfast.kinds.table.observed import ObservedKey, Source
+from holdfast.model.facts import Encryption, Projection
 from holdfast.rules.base import Outcome
 from holdfast.rules.live import index_value
-from holdfast.template import observe
+from holdfast.shared.calls import Call
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +227,7 @@ def test_every_declared_call_is_one_that_reads() -> None:
 
 def test_nothing_but_the_session_opens_a_door_to_aws() -> None:
     """Elsewhere a call could be made that `holdfast iam` does not know of."""
-    for path in (ROOT / "constructs" / "holdfast" / "live").glob("*.py"):
+    for path in (p for folder in ("aws", "live") for p in (ROOT / "constructs" / "holdfast" / folder).glob("*.py")):
         made = [
             node
             for node in ast.walk(ast.parse(path.read_text()))

@@ -22,14 +22,14 @@ from faults import DOWN, RESET, Asked, Reply, error, only, sometimes
 from live_account import REGION, api, bare, clean, furnish, wrong
 from support import ROOT
 
-from holdfast.account import Account, Part
+from holdfast.audit.account import Account, Part
+from holdfast.aws import pace
+from holdfast.aws.options import Options
+from holdfast.aws.reader import read, read_all
+from holdfast.aws.session import Api
+from holdfast.cfn.intrinsics import Unknown
 from holdfast.errors import InputError
-from holdfast.iam import Call
-from holdfast.intrinsics import Unknown
-from holdfast.live import pace
-from holdfast.live.options import Options
-from holdfast.live.reader import read, read_all
-from holdfast.live.session import Api
+from holdfast.shared.calls import Call
 
 Forward = Callable[[], Reply]
 Look = Callable[[faults.Fault], Account]

@@ -20,19 +20,19 @@ from live_stores import PLACED, Change, Door, deployed, door, look, open_door
 from support import Json
 
 from holdfast import cli
-from holdfast.account import StoreSeen
-from holdfast.audit import Audit
-from holdfast.audit_stores import JUDGED, judge
-from holdfast.iam import Call
-from holdfast.live import store_calls
-from holdfast.live.calls import TAGS
-from holdfast.live.failure import answered
-from holdfast.live.reader import read
-from holdfast.live.store_words import Own, bucket_policy
-from holdfast.placement import Placed
+from holdfast.audit.account import StoreSeen
+from holdfast.audit.audit import Audit
+from holdfast.audit.stores import JUDGED, judge
+from holdfast.aws.calls import TAGS
+from holdfast.aws.failure import answered
+from holdfast.aws.reader import read
+from holdfast.estate.placement import Placed
+from holdfast.kinds import live_calls as store_calls
+from holdfast.kinds.declarations import Bucket, Registry
+from holdfast.kinds.live_words import Own, bucket_policy
 from holdfast.rules import STORE_RULES
 from holdfast.rules.base import Outcome
-from holdfast.stores import Bucket, Registry
+from holdfast.shared.calls import Call
 
 AURORA = replace(PLACED, stack=on_aurora(PLACED.stack))
 DATABASE, CACHE, BROKER = "shop-live", "shop-cache-live", "shop-events-live"

@@ -22,7 +22,7 @@ from test_local_emulator import seen, template
 from holdfast import cli, local
 from holdfast.cli import main
 from holdfast.errors import InputError
-from holdfast.finder import Project
+from holdfast.estate.finder import Project
 from holdfast.local import deploy, process
 from holdfast.local.client import ACCOUNT, Client, Stack
 from holdfast.local.gate import FILE

@@ -26,7 +26,7 @@ from holdfast import (
     key,
     number,
 )
-from holdfast.model import construct_id, illegal_name
+from holdfast.model.facts import construct_id, illegal_name
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from support import CONTEXT, Json
 
 from holdfast import Data, Durable, Stack, Table, Tier, Transient, Waiver, key
 from holdfast.contract import files, make
-from holdfast.placement import Placed
+from holdfast.estate.placement import Placed
 from holdfast.rules.foreign import Facts
 
 PERSONAL = Table(name="people-{env}", purpose="", key=key("id"), lifetime=Durable(), data=Data.PERSONAL)

@@ -8,7 +8,7 @@ from hypothesis import given
 from strategies import ENVIRONMENTS, GUARDS, any_tables, legal_tables
 
 from holdfast import Data, DeclarationError, Durable, Environment, Guard, Table, Tier, Transient, key
-from holdfast.policy import required, why_unprotected
+from holdfast.policy.required import required, why_unprotected
 
 SAFE = Guard.DELETION_PROTECTION | Guard.RETAIN | Guard.PITR | Guard.ALARMS
 

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from holdfast.pull_request import MARK, main
+from holdfast.report.pull_request import MARK, main
 
 REPOSITORY = "acme/estate"
 TOKEN = "of this job"

@@ -14,8 +14,10 @@ from shop_synth import synth
 from support import ROOT
 from test_store_rules import seen
 
-from holdfast import Environment, Tier, layer, regions
+from holdfast import Environment, Tier
 from holdfast.cfn.policies import canonical
+from holdfast.kinds.database import layer
+from holdfast.model import regions
 from holdfast.rules import ACTIONABLE, judge
 
 ELSEWHERE = {"cn-north-1": "aws-cn", "us-gov-west-1": "aws-us-gov", "eu-west-1": "aws"}

@@ -13,11 +13,11 @@ from shop import ESTATE, LIVE, alone
 from shop_synth import table
 from support import Json
 
+from holdfast.cfn.template import StackSeen
 from holdfast.report import render
 from holdfast.rules import judge
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.foreign import judge_foreign
-from holdfast.template import StackSeen
 
 (ORDERS,) = [p for p in ESTATE.placements() if p.id == "Orders-production"]
 WEIRD: st.SearchStrategy[Any] = st.sampled_from(

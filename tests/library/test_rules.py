@@ -17,15 +17,15 @@ from shop_synth import count, project, table
 from support import Json
 
 from holdfast import Guard
+from holdfast.cfn.template import StackSeen
 from holdfast.cli import main
-from holdfast.placement import Placed
+from holdfast.estate.placement import Placed
 from holdfast.rules import BY_ID, RULES, TABLE_RULES, judge
 from holdfast.rules.base import Check, Finding, Outcome, Rule, Severity
 from holdfast.rules.foreign import judge_foreign
 from holdfast.rules.former import CONTRACT as CONTRACT_ALONE
 from holdfast.rules.former import DROPPED, MERGED, current
 from holdfast.rules.subjects import TableSubject
-from holdfast.template import StackSeen
 
 TODAY = date(2026, 11, 16)
 PLACES = ESTATE.placements()

@@ -15,11 +15,11 @@ from support import Json
 
 from holdfast import DeclarationError, Stack
 from holdfast.cfn.generate import schemas
-from holdfast.placement import Placed
+from holdfast.cfn.template import StackSeen
+from holdfast.estate.placement import Placed
 from holdfast.rules import ACTIONABLE, judge
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.stores import OF_STORES, OF_TABLES
-from holdfast.template import StackSeen
 
 PLACES = {p.id: p for p in ESTATE.placements()}
 TABLES, STORES = "Orders-production", "Stores-live"

@@ -25,21 +25,13 @@ from shop import ESTATE
 from strategies import legal_tables
 from support import ROOT
 
-from holdfast import (
-    DeclarationError,
-    Estate,
-    Table,
-    access,
-    declaration,
-    environment,
-    extra,
-    model,
-    owners,
-    policy,
-    stores,
-    typed,
-)
-from holdfast import estate as estates
+from holdfast import DeclarationError, Estate, Table
+from holdfast.estate import estate as estates
+from holdfast.kinds import declarations as stores
+from holdfast.kinds.table import extra
+from holdfast.model import access, declaration, environment, owners, typed
+from holdfast.model import facts as model
+from holdfast.policy import required as policy
 from holdfast.rules import check_waivers, foreign
 
 MODULES = (access, environment, estates, extra, foreign, model, owners, policy, stores)

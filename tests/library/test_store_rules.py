@@ -16,14 +16,14 @@ from store_mutants import BESIDE, MUTATIONS, mutants, stack_mutants
 from support import Json
 
 from holdfast import Guard, Tier
-from holdfast.keys import keeps_key
-from holdfast.placement import Placed
+from holdfast.cfn.template import StackSeen
+from holdfast.estate.placement import Placed
+from holdfast.kinds.declarations import Broker, Database, Store
 from holdfast.rules import ACTIONABLE, BY_ID, judge
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.former import CONTRACT
 from holdfast.rules.store_subject import find
-from holdfast.stores import Broker, Database, Store
-from holdfast.template import StackSeen
+from holdfast.shared.key.policy import keeps_key
 
 PLACES = [p for p in ESTATE.placements() if p.stores]
 

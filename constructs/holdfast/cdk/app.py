@@ -12,8 +12,8 @@ from cdk_nag import AwsSolutionsChecks, HIPAASecurityChecks, NIST80053R5Checks
 
 from holdfast.cdk.plugin import Conventions
 from holdfast.cdk.stack import TableStack
-from holdfast.declaration import DeclarationError
-from holdfast.estate import Estate
+from holdfast.estate.estate import Estate
+from holdfast.model.declaration import DeclarationError
 
 # Flags of former versions. What a flag decides, a forgotten flag drops from a template, with the data behind it.
 RETIRED = {

@@ -12,18 +12,17 @@ import jsii
 from cdk_nag import NagPack
 from constructs import IConstruct
 
-from holdfast import stamp
-from holdfast.assembly import Synthesized, stacks
-from holdfast.contract import check, files, make
+from holdfast.cfn.template import StackSeen
+from holdfast.contract import check, files, make, stamp
+from holdfast.contract.assembly import Synthesized, stacks
 from holdfast.days import day
-from holdfast.environment import Environment
-from holdfast.estate import Estate
-from holdfast.placement import Placed
-from holdfast.policy import DEFAULT, Policy
+from holdfast.estate.estate import Estate
+from holdfast.estate.placement import Placed
+from holdfast.model.environment import Environment
+from holdfast.policy.required import DEFAULT, Policy
 from holdfast.rules import RULES, cannot_be_waived, check_waivers, judge
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.foreign import Facts, judge_foreign
-from holdfast.template import StackSeen
 from holdfast.text import counted
 
 BAD = frozenset({Outcome.FAIL, Outcome.UNKNOWN})

@@ -7,16 +7,16 @@ from pathlib import Path
 import aws_cdk as cdk
 from constructs import Construct
 
-from holdfast.cdk.key import stack_key
-from holdfast.cdk.monitoring import add_alarms, add_dashboard, alarm_topic
-from holdfast.cdk.stream import StreamProcessor, application_policy
-from holdfast.cdk.table import GuardedTable
 from holdfast.contract.tags import PRODUCTION
-from holdfast.environment import Tier
-from holdfast.keys import needs_key
-from holdfast.monitoring import table_alarms
-from holdfast.placement import Placed
-from holdfast.store_alarms import dashboard
+from holdfast.estate.placement import Placed
+from holdfast.kinds.alarms import dashboard
+from holdfast.kinds.table.construct.stream import StreamProcessor, application_policy
+from holdfast.kinds.table.construct.table import GuardedTable
+from holdfast.model.environment import Tier
+from holdfast.shared.alarms.alarm import table_alarms
+from holdfast.shared.alarms.construct import add_alarms, add_dashboard, alarm_topic
+from holdfast.shared.key.construct import stack_key
+from holdfast.shared.key.policy import needs_key
 
 
 class TableStack(cdk.Stack):

@@ -8,20 +8,20 @@ import aws_cdk as cdk
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from holdfast import applications
-from holdfast.cdk.applications import application_policy
-from holdfast.cdk.broker import GuardedBroker
-from holdfast.cdk.bucket import GuardedBucket
-from holdfast.cdk.cache import GuardedCache
-from holdfast.cdk.context import StoreContext
-from holdfast.cdk.database import GuardedDatabase
-from holdfast.cdk.documents import GuardedDocuments
-from holdfast.cdk.functions import DatabaseFunctions
-from holdfast.cdk.pool import DatabasePool
-from holdfast.cdk.registry import ServiceRegistry
-from holdfast.declaration import DeclarationError
-from holdfast.placement import Placed
-from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Registry
+from holdfast.estate.placement import Placed
+from holdfast.kinds.broker.construct import GuardedBroker
+from holdfast.kinds.bucket.construct import GuardedBucket
+from holdfast.kinds.cache.construct import GuardedCache
+from holdfast.kinds.database.construct.database import GuardedDatabase
+from holdfast.kinds.database.construct.functions import DatabaseFunctions
+from holdfast.kinds.database.construct.pool import DatabasePool
+from holdfast.kinds.declarations import Broker, Bucket, Cache, Database, Documents, Registry
+from holdfast.kinds.documents.construct import GuardedDocuments
+from holdfast.kinds.registry.construct import ServiceRegistry
+from holdfast.model.declaration import DeclarationError
+from holdfast.shared.applications import statements as applications
+from holdfast.shared.applications.construct import application_policy
+from holdfast.shared.construct.context import StoreContext
 
 
 def add_stores(scope: Construct, placed: Placed, root: Path, key: kms.IKey, topic: str | None) -> None:

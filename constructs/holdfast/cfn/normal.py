@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from holdfast import bounded
+from holdfast.cfn import bounded
 from holdfast.cfn.conditions import decided
 from holdfast.cfn.conditions import text as spelled
 from holdfast.cfn.facts import Property, facts

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from holdfast import bounded
-from holdfast.cfn import policies
+from holdfast.cfn import bounded, policies
 from holdfast.cfn.conditions import text as spelled
 from holdfast.cfn.facts import Property
 from holdfast.errors import InputError

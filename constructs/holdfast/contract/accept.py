@@ -10,9 +10,9 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.assembly import Synthesized, environments_in, stacks
 from holdfast.contract import approvals, files, make, page, states, text
 from holdfast.contract.approvals import Approval
+from holdfast.contract.assembly import Synthesized, environments_in, stacks
 from holdfast.contract.diff import Change, diff
 from holdfast.contract.groups import blocks
 from holdfast.contract.guards import environment
@@ -21,7 +21,7 @@ from holdfast.errors import InputError
 from holdfast.text import counted, printable
 
 if TYPE_CHECKING:
-    from holdfast.finder import Project
+    from holdfast.estate.finder import Project
     from holdfast.rules.base import Finding
 
 Json = dict[str, Any]
@@ -98,7 +98,7 @@ def run(
 
 def _failed(outdir: Path, found: Sequence[Synthesized], project: Project, today: date) -> list[Finding]:
     """What `check` will say of the declared stacks, the worst first: no contract can excuse it."""
-    from holdfast import check_command
+    from holdfast.contract import check_command
     from holdfast.report.places import at_declarations
     from holdfast.rules.base import ORDER, Outcome
 

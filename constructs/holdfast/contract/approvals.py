@@ -17,7 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from holdfast import bounded
+from holdfast.cfn import bounded
 from holdfast.cfn.compare import ABSENT
 from holdfast.contract.diff import SERIOUS, Change
 from holdfast.errors import InputError

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.assembly import ASSETS, Synthesized, load
+from holdfast.contract.assembly import ASSETS, Synthesized, load
 from holdfast.errors import InputError
 
 Json = dict[str, Any]

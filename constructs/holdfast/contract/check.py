@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.assembly import Synthesized
+from holdfast.contract.assembly import Synthesized
 from holdfast.contract.assets import assets, misplaced
 from holdfast.contract.diff import Change, Kind, diff
 from holdfast.contract.explained import UNDO, explained, place, read_by
@@ -17,7 +17,7 @@ from holdfast.contract.make import brought_up
 from holdfast.contract.pairing import flat
 from holdfast.contract.tags import names as tag_names
 from holdfast.contract.touch import touches
-from holdfast.observed import Source
+from holdfast.kinds.table.observed import Source
 from holdfast.rules.base import ORDER, Finding, Outcome, Rule
 from holdfast.rules.contract import ADDED, HIDES, MANIFEST, MISSING
 from holdfast.text import counted

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from holdfast.cfn.compare import differences, same
+from holdfast.cfn.intrinsics import Unknown
 from holdfast.cfn.tree import read
 from holdfast.contract import guards
 from holdfast.contract.diff import diff
@@ -17,8 +18,7 @@ from holdfast.contract.make import brought_up
 from holdfast.contract.pairing import renames, resources
 from holdfast.days import days
 from holdfast.errors import InputError
-from holdfast.gap import Commit
-from holdfast.intrinsics import Unknown
+from holdfast.rules.gap import Commit
 from holdfast.text import counted
 
 LOOKED_AT = 100  # versions of a stack's contract

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from holdfast import bounded
+from holdfast.cfn import bounded
 from holdfast.cfn.normal import LEVELS
 from holdfast.errors import InputError
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from holdfast.cfn.intrinsics import Unknown
 from holdfast.contract import files, states
+from holdfast.contract.git import PARTIAL, Logged, commit, git, ids, log, moved_from, objects, refusal, tree
 from holdfast.contract.make import brought_up
 from holdfast.contract.pairing import resources
 from holdfast.errors import InputError
-from holdfast.gap import Commit
-from holdfast.git import PARTIAL, Logged, commit, git, ids, log, moved_from, objects, refusal, tree
-from holdfast.intrinsics import Unknown
+from holdfast.rules.gap import Commit
 from holdfast.text import counted
 
 Json = dict[str, Any]

@@ -7,9 +7,9 @@ from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from holdfast import stamp
-from holdfast.assembly import STACK, Synthesized, load, stacks
 from holdfast.cfn import normal
+from holdfast.contract import stamp
+from holdfast.contract.assembly import STACK, Synthesized, load, stacks
 from holdfast.contract.assets import Asset, assets, held, is_template, unusual
 from holdfast.contract.files import VERSION
 from holdfast.contract.pairing import resources

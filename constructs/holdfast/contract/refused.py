@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from holdfast.assembly import load
+from holdfast.contract.assembly import load
 from holdfast.text import printable
 
 Json = dict[str, Any]

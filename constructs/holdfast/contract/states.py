@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.contract import approvals, files
+from holdfast.contract.git import commit, files_at, git
 from holdfast.contract.make import brought_up
 from holdfast.errors import InputError
-from holdfast.git import commit, files_at, git
 
 Json = dict[str, Any]
 NONE = f"there are no contracts here (no {files.FOLDER}/*.json): `make accept` writes them"

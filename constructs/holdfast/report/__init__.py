@@ -9,7 +9,7 @@ from holdfast.report.text import plain
 from holdfast.rules.base import ORDER, Finding, Outcome, Severity
 
 if TYPE_CHECKING:
-    from holdfast.audit import Audit
+    from holdfast.audit.audit import Audit
     from holdfast.report.places import Place
 
 FORMATS = ("text", "json", "sarif", "junit", "html")

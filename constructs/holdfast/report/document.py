@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from holdfast.intrinsics import Unknown
+from holdfast.cfn.intrinsics import Unknown
 from holdfast.rules.base import Finding, Outcome
 
 if TYPE_CHECKING:
-    from holdfast.audit import Audit, Row, StackRow
-    from holdfast.gap import Commit, Gap
+    from holdfast.audit.audit import Audit, Row, StackRow
+    from holdfast.rules.gap import Commit, Gap
 
 VERSION = 1
 

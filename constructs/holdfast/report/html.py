@@ -10,7 +10,7 @@ from holdfast.report.text import GUARDS, WORDS, against, grouped, running
 from holdfast.rules.base import Finding, Outcome, Severity
 
 if TYPE_CHECKING:
-    from holdfast.audit import Audit, Row
+    from holdfast.audit.audit import Audit, Row
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.rules.base import Finding, Outcome
 
 if TYPE_CHECKING:
-    from holdfast.finder import Project
+    from holdfast.estate.finder import Project
 
 Place = Callable[[Finding], tuple[str, int]]
 TEMPLATE = ".template.json"
@@ -47,7 +47,7 @@ def at_declarations(findings: Iterable[Finding], project: Project | None) -> lis
     findings = list(findings)
     if project is None or not any(map(_actionable, findings)):
         return findings
-    from holdfast.declarations import declarations
+    from holdfast.model.located import declarations
 
     source = project.source.parent
     lines = {name: shown_from(source / d.where) for name, d in declarations(project.source).items()}

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from holdfast.contract.stamp import release
 from holdfast.rules.base import Finding, Outcome, Severity
-from holdfast.stamp import release
 
 if TYPE_CHECKING:
     from holdfast.report.places import Place

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.intrinsics import Unknown
-from holdfast.model import Guard
+from holdfast.cfn.intrinsics import Unknown
+from holdfast.model.facts import Guard
 from holdfast.rules.base import ORDER, Finding, Outcome, Severity
 from holdfast.text import columns, counted, printable
 
 if TYPE_CHECKING:
-    from holdfast.audit import Audit, Row
+    from holdfast.audit.audit import Audit, Row
 
 WORDS = {Outcome.FAIL: "FAIL", Outcome.UNKNOWN: "????", Outcome.PASS: "ok", Outcome.EXEMPT: "--"}
 GUARDS = {

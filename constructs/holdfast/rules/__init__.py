@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 
-from holdfast.declaration import DeclarationError, declared_at
-from holdfast.environment import Environment
-from holdfast.estate import Estate
+from holdfast.cfn.template import StackSeen
+from holdfast.estate.estate import Estate
+from holdfast.estate.placement import Placed
 from holdfast.garbage import uncollected
-from holdfast.model import Table, Waiver
-from holdfast.placement import Placed
+from holdfast.kinds.declarations import Store
+from holdfast.model.declaration import DeclarationError, declared_at
+from holdfast.model.environment import Environment
+from holdfast.model.facts import Table, Waiver
 from holdfast.rules import alarms, contract, estate, live, protection, resources, schema, shape, stores, waivers
 from holdfast.rules.base import Finding, Rule, Source
 from holdfast.rules.engine import ACTIONABLE, finding, run, untouchable
@@ -19,8 +21,6 @@ from holdfast.rules.former import counting, current
 from holdfast.rules.store_subject import StoreSubject
 from holdfast.rules.subjects import TableSubject
 from holdfast.rules.waivers import standing, waived
-from holdfast.stores import Store
-from holdfast.template import StackSeen
 
 __all__ = [
     "ACTIONABLE",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from holdfast.intrinsics import Unknown
-from holdfast.model import Guard
-from holdfast.monitoring import PUBLISHED, failure_queue, processor_alarms, table_alarms
-from holdfast.observed import wanted
+from holdfast.cfn.intrinsics import Unknown
+from holdfast.cfn.template import ALARM, AlarmMetric, heard
+from holdfast.kinds.table.observed import wanted
+from holdfast.model.facts import Guard
 from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
 from holdfast.rules.resources import SUBSCRIPTION, told
 from holdfast.rules.same import JUDGED, changes
 from holdfast.rules.store_checks import watched
 from holdfast.rules.store_subject import StoreSubject
 from holdfast.rules.subjects import Consumer, Resource, StackSubject, TableSubject
-from holdfast.template import ALARM, AlarmMetric, heard
+from holdfast.shared.alarms.alarm import PUBLISHED, failure_queue, processor_alarms, table_alarms
 
 
 def missing(s: TableSubject) -> Verdict:
@@ -84,7 +84,7 @@ WATCHED = Rule(
     why="Throttling, slow answers, a job that stopped, a backup that failed or a consumer that falls behind are seen by customers "
     "first where no alarm reads them. An alarm without an action turns red in a console that nobody looks at, and one on a metric "
     "that is never published never fires: CloudWatch takes any metric and any dimensions.",
-    remediation="Restore the alarms of {table} and their topic as holdfast.monitoring and holdfast.store_alarms make them; metrics and "
+    remediation="Restore the alarms of {table} and their topic as holdfast.shared.alarms.alarm and holdfast.kinds.alarms make them; metrics and "
     "dimensions have to be among those that the service publishes.",
     severity=Severity.MEDIUM,
     guard=Guard.ALARMS,
@@ -114,7 +114,7 @@ THRESHOLDS = Rule(
     id="HF209",
     title="Alarms go off when they should",
     why="A threshold that is raised, or a metric that is swapped, silences an alarm as surely as its removal, and looks better.",
-    remediation="Restore the alarms of {table} as holdfast.monitoring.table_alarms makes them; change them there if that is meant.",
+    remediation="Restore the alarms of {table} as holdfast.shared.alarms.alarm.table_alarms makes them; change them there if that is meant.",
     severity=Severity.MEDIUM,
     audited=True,
     guard=Guard.ALARMS,

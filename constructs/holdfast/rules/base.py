@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
-from holdfast.gap import Gap
-from holdfast.model import Guard
-from holdfast.observed import Source
+from holdfast.kinds.table.observed import Source
+from holdfast.model.facts import Guard
+from holdfast.rules.gap import Gap
 
 S = TypeVar("S")
 __all__ = ["Check", "Finding", "Outcome", "Rule", "Severity", "Source", "Verdict", "at", "fail", "run_check", "unknown"]

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from holdfast.access import Entity, Match, Pattern
-from holdfast.environment import Tier
-from holdfast.estate import Estate
-from holdfast.model import Key, Projection, Stack, Table
-from holdfast.placement import Placed
-from holdfast.reserved import RESERVED
+from holdfast.estate.estate import Estate
+from holdfast.estate.placement import Placed
+from holdfast.kinds.table.reserved import RESERVED
+from holdfast.model.access import Entity, Match, Pattern
+from holdfast.model.environment import Tier
+from holdfast.model.facts import Key, Projection, Stack, Table
 
 MANY_COPIES = 5  # writes per new item from which on a table is worth a look
 MILLISECONDS = 10**11  # as seconds this is the year 5138, as milliseconds 1973

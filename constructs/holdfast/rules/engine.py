@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from holdfast.cfn.intrinsics import Unknown
+from holdfast.cfn.template import StackSeen, exported_keys, observe, observe_key, table_names
 from holdfast.cfn.tree import texts
-from holdfast.environment import Tier
-from holdfast.intrinsics import Unknown
-from holdfast.model import Data, Durable, Table
-from holdfast.observed import GLOBAL_TABLE, Observed, ObservedKey
-from holdfast.placement import Placed
+from holdfast.estate.placement import Placed
+from holdfast.kinds.declarations import Store
+from holdfast.kinds.table.observed import GLOBAL_TABLE, Observed, ObservedKey
+from holdfast.model.environment import Tier
+from holdfast.model.facts import Data, Durable, Table
 from holdfast.rules.base import EXEMPT, Check, Finding, Outcome, Rule, Source, Verdict, run_check
 from holdfast.rules.store_subject import StoreSubject, cluster_of, find, identified, mentioned, strangers
 from holdfast.rules.subjects import (
@@ -24,8 +26,6 @@ from holdfast.rules.subjects import (
     Subject,
     TableSubject,
 )
-from holdfast.stores import Store
-from holdfast.template import StackSeen, exported_keys, observe, observe_key, table_names
 
 ACTIONABLE = frozenset({Outcome.FAIL, Outcome.UNKNOWN})
 KEY = "AWS::KMS::Key"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from holdfast.declaration import checked
-from holdfast.environment import Environment, Tier
-from holdfast.intrinsics import Unknown
-from holdfast.model import Attribute, Data, Durable, Key, Stack, StackKey, Table, Transient
-from holdfast.observed import GLOBAL_TABLE, NamedKey, Observed
-from holdfast.placement import Placed
-from holdfast.policy import DEFAULT, Policy, TagSource
+from holdfast.cfn.intrinsics import Unknown
+from holdfast.cfn.template import StackSeen, observe
+from holdfast.estate.placement import Placed
+from holdfast.kinds.table.observed import GLOBAL_TABLE, NamedKey, Observed
+from holdfast.model.declaration import checked
+from holdfast.model.environment import Environment, Tier
+from holdfast.model.facts import Attribute, Data, Durable, Key, Stack, StackKey, Table, Transient
+from holdfast.policy.required import DEFAULT, Policy, TagSource
 from holdfast.rules import estate, protection
 from holdfast.rules.base import Check, Finding, Rule, Verdict, fail, unknown
 from holdfast.rules.engine import verdict
 from holdfast.rules.subjects import TableSubject
-from holdfast.template import StackSeen, observe
 
 # Words for environments in which data may be lost; whatever else a tag says is treated like production.
 HARMLESS = frozenset({"test", "dev", "development", "sandbox", "staging", "qa", "ci", "local"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from holdfast.model import Waiver
+from holdfast.model.facts import Waiver
 
 # {old id: the rule that says the same today}
 MERGED: Mapping[str, str] = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from holdfast.account import IndexUse, TableSeen
-from holdfast.declaration import DeclarationError
-from holdfast.environment import Aspect
-from holdfast.intrinsics import Unknown
-from holdfast.model import Attribute, Fact, Governance, Index, Key, Kind, LocalIndex, Projection, Table, Usage
-from holdfast.observed import Observed
-from holdfast.placement import Assumption, Placed
+from holdfast.audit.account import IndexUse, TableSeen
+from holdfast.cfn.intrinsics import Unknown
+from holdfast.estate.placement import Assumption, Placed
+from holdfast.kinds.table.observed import Observed
+from holdfast.model.declaration import DeclarationError
+from holdfast.model.environment import Aspect
+from holdfast.model.facts import Attribute, Fact, Governance, Index, Key, Kind, LocalIndex, Projection, Table, Usage
 from holdfast.rules.base import EXEMPT, PASS, Outcome, Rule, Severity, Verdict, fail, unknown
 
 WINDOW_DAYS = 30  # over which reads of an index are counted

@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from holdfast.intrinsics import Unknown
-from holdfast.keys import keeps_key, key_policy
-from holdfast.model import Guard
-from holdfast.observed import TABLE, NamedKey, Observed, ObservedKey, Source
-from holdfast.placement import Placed
-from holdfast.policy import MAX_RECOVERY_DAYS
+from holdfast.cfn.intrinsics import Unknown
+from holdfast.cfn.template import USABLE
+from holdfast.estate.placement import Placed
+from holdfast.kinds.table.observed import TABLE, NamedKey, Observed, ObservedKey, Source
+from holdfast.model.facts import Guard
+from holdfast.policy.required import MAX_RECOVERY_DAYS
 from holdfast.rules import store_backups, store_buckets, store_checks
 from holdfast.rules.access import judge_policy, no_stranger
 from holdfast.rules.base import EXEMPT, PASS, Check, Outcome, Rule, Severity, Verdict, at, fail, unknown
@@ -28,7 +28,7 @@ from holdfast.rules.store_subject import (
     StoreSubject,
 )
 from holdfast.rules.subjects import KeySubject, Resource, TableSubject
-from holdfast.template import USABLE
+from holdfast.shared.key.policy import keeps_key, key_policy
 
 KEY = "AWS::KMS::Key"
 EXTERNAL = Verdict(Outcome.EXEMPT, "the key is external: the account shows it")
@@ -422,7 +422,7 @@ RULES = (
         "or function lets others read data past everything that guards it. A key that may be used otherwise than through "
         "the services that hold the data (kms:ViaService) decrypts for whoever asks.",
         remediation="Name the account's root, a service or a role of {stack} as principal, with the conditions that "
-        "holdfast.keys.key_policy and holdfast.monitoring.topic_policy give.",
+        "holdfast.shared.key.policy.key_policy and holdfast.shared.alarms.alarm.topic_policy give.",
         severity=Severity.CRITICAL,
         paths=at(KEY, "KeyPolicy")
         + at(TABLE, "ResourcePolicy", "StreamSpecification/ResourcePolicy")
@@ -459,7 +459,7 @@ RULES = (
         title="The KMS key matches its declaration",
         why="The account administers the key and uses it through the services of its stack only. A statement more, less or "
         "wider changes who can read personal data, and no other check looks inside.",
-        remediation="Remove the override on the key of {stack}; change holdfast.keys.key_policy if the change is meant.",
+        remediation="Remove the override on the key of {stack}; change holdfast.shared.key.policy.key_policy if the change is meant.",
         severity=Severity.HIGH,
         audited=True,
         paths=at(KEY, "KeyPolicy", "Enabled", "KeySpec", "KeyUsage", "MultiRegion", "Origin", "PendingWindowInDays"),

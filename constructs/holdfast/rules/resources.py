@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from holdfast.intrinsics import Reference, Unknown
-from holdfast.owners import subscription
-from holdfast.placement import Placed
+from holdfast.cfn.intrinsics import Reference, Unknown
+from holdfast.cfn.template import TOPIC
+from holdfast.estate.placement import Placed
+from holdfast.model.owners import subscription
 from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
 from holdfast.rules.same import alike
 from holdfast.rules.subjects import Consumer, Resource, StackSubject, encrypting_key
-from holdfast.template import TOPIC
 
 Judge = Callable[[Resource], Verdict]
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.monitoring import Alarm
 from holdfast.rules.base import PASS, Verdict, fail, unknown
+from holdfast.shared.alarms.alarm import Alarm
 
 # What decides whether an alarm goes off.
 JUDGED = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import date
 
-from holdfast.estate import Estate
-from holdfast.model import Stack, Table
+from holdfast.estate.estate import Estate
+from holdfast.model.facts import Stack, Table
 from holdfast.rules import declared as check
 from holdfast.rules.base import Check, Finding, Outcome, Rule, Severity, Source, Verdict, run_check
 from holdfast.rules.waivers import standing, waived

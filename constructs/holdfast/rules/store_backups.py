@@ -6,10 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.intrinsics import Unknown
-from holdfast.model import Guard
-from holdfast.observed import Source
-from holdfast.regions import partition
+from holdfast.cfn.intrinsics import Unknown
+from holdfast.cfn.template import StackSeen
+from holdfast.kinds.alarms import vault_name
+from holdfast.kinds.declarations import Backups, Bucket, Database, Documents
+from holdfast.kinds.settings import BACKUP_MINUTES, BACKUP_POLICY, BUCKET_BACKUP_POLICY
+from holdfast.kinds.table.observed import Source
+from holdfast.model.facts import Guard
+from holdfast.model.regions import partition
 from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
 from holdfast.rules.store_subject import (
     CLUSTER,
@@ -27,10 +31,6 @@ from holdfast.rules.store_subject import (
     own_key,
     worst,
 )
-from holdfast.store_alarms import vault_name
-from holdfast.store_settings import BACKUP_MINUTES, BACKUP_POLICY, BUCKET_BACKUP_POLICY
-from holdfast.stores import Backups, Bucket, Database, Documents
-from holdfast.template import StackSeen
 
 VAULT, SELECTION = "AWS::Backup::BackupVault", "AWS::Backup::BackupSelection"
 

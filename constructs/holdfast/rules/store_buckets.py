@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.intrinsics import Reference, Unknown
-from holdfast.model import Guard
+from holdfast.cfn.intrinsics import Reference, Unknown
+from holdfast.cfn.template import StackSeen
+from holdfast.kinds.declarations import Bucket
+from holdfast.kinds.settings import bucket_policy, emptied_by, log_days, log_delivery
+from holdfast.model.facts import Guard
 from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
 from holdfast.rules.same import alike, same_policy
 from holdfast.rules.store_backups import kept
@@ -27,9 +30,6 @@ from holdfast.rules.store_subject import (
     without_account,
     worst,
 )
-from holdfast.store_settings import bucket_policy, emptied_by, log_days, log_delivery
-from holdfast.stores import Bucket
-from holdfast.template import StackSeen
 
 POLICY = "AWS::S3::BucketPolicy"
 EMPTIER = "CustomS3AutoDeleteObjects"  # how CDK calls the role of its own function

@@ -7,9 +7,28 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.broker_alarms import LagAlarm
-from holdfast.intrinsics import Reference, Unknown
-from holdfast.model import Guard
+from holdfast.cfn.intrinsics import Reference, Unknown
+from holdfast.cfn.template import TOPIC, heard
+from holdfast.kinds.alarms import store_alarms
+from holdfast.kinds.broker.alarms import LagAlarm
+from holdfast.kinds.declarations import Broker, Bucket, Cache, Database, Documents, Engine, Pool, Registry
+from holdfast.kinds.settings import (
+    BACKUP_WINDOW,
+    CACHE_LOGS,
+    CACHE_PARAMETERS,
+    CACHE_VERSION,
+    DNS,
+    DOCUMENT_PARAMETERS,
+    NOBODY,
+    POSTGRES_MAJOR,
+    SNAPSHOT_DAYS,
+    database_parameters,
+    log_days,
+    pool_percent,
+    server_properties,
+    written_logs,
+)
+from holdfast.model.facts import Guard
 from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
 from holdfast.rules.same import alike, changes
 from holdfast.rules.store_backups import kept
@@ -41,25 +60,6 @@ from holdfast.rules.store_subject import (
     starting,
     worst,
 )
-from holdfast.store_alarms import store_alarms
-from holdfast.store_settings import (
-    BACKUP_WINDOW,
-    CACHE_LOGS,
-    CACHE_PARAMETERS,
-    CACHE_VERSION,
-    DNS,
-    DOCUMENT_PARAMETERS,
-    NOBODY,
-    POSTGRES_MAJOR,
-    SNAPSHOT_DAYS,
-    database_parameters,
-    log_days,
-    pool_percent,
-    server_properties,
-    written_logs,
-)
-from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Engine, Pool, Registry
-from holdfast.template import TOPIC, heard
 
 protected = needs(
     {

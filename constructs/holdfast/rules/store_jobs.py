@@ -6,8 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from holdfast.intrinsics import Reference, Unknown
-from holdfast.regions import partition
+from holdfast.cfn.intrinsics import Reference, Unknown
+from holdfast.cfn.template import StackSeen
+from holdfast.kinds.alarms import failed_jobs, function_names
+from holdfast.kinds.declarations import DRIFT_SCHEDULE, Database
+from holdfast.kinds.settings import BACKUP_POLICY, BUCKET_BACKUP_POLICY, MONITORING_POLICY
+from holdfast.model.regions import partition
 from holdfast.rules.access import SERVICE
 from holdfast.rules.base import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 from holdfast.rules.store_network import SUBNET
@@ -31,10 +35,6 @@ from holdfast.rules.store_subject import (
     own_key,
 )
 from holdfast.rules.subjects import Resource
-from holdfast.store_alarms import failed_jobs, function_names
-from holdfast.store_settings import BACKUP_POLICY, BUCKET_BACKUP_POLICY, MONITORING_POLICY
-from holdfast.stores import DRIFT_SCHEDULE, Database
-from holdfast.template import StackSeen
 
 HANDLERS = {"migrate": "migrate", "drift": "drift", "retention": "retain"}
 SECONDS = 780  # the shortest time that any of them is given

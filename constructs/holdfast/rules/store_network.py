@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.intrinsics import Reference, Unknown
+from holdfast.cfn.intrinsics import Reference, Unknown
+from holdfast.cfn.template import StackSeen
+from holdfast.kinds.declarations import Bucket, Database, Registry
 from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
 from holdfast.rules.same import alike
 from holdfast.rules.store_subject import (
@@ -22,8 +24,6 @@ from holdfast.rules.store_subject import (
     mentioned,
 )
 from holdfast.rules.subjects import Resource, StackSubject
-from holdfast.stores import Bucket, Database, Registry
-from holdfast.template import StackSeen
 
 VPC, SUBNET, END_POINT = "AWS::EC2::VPC", "AWS::EC2::Subnet", "AWS::EC2::VPCEndpoint"
 INGRESS, EGRESS = "AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress"

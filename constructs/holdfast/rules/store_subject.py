@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from holdfast.environment import Tier
-from holdfast.intrinsics import Reference, Resolver, Unknown
-from holdfast.keys import ACCOUNT
-from holdfast.model import NONE, Guard
-from holdfast.placement import Placed
-from holdfast.regions import partition
+from holdfast.cfn.intrinsics import Reference, Resolver, Unknown
+from holdfast.cfn.template import StackSeen
+from holdfast.estate.placement import Placed
+from holdfast.kinds.declarations import Broker, Bucket, Cache, Database, Documents, Registry, Store
+from holdfast.model.environment import Tier
+from holdfast.model.facts import NONE, Guard
+from holdfast.model.regions import partition
 from holdfast.rules.base import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 from holdfast.rules.same import alike
 from holdfast.rules.store_types import foreign_types
 from holdfast.rules.subjects import encrypting_key
-from holdfast.stores import Broker, Bucket, Cache, Database, Documents, Registry, Store
-from holdfast.template import StackSeen
+from holdfast.shared.key.policy import ACCOUNT
 
 INSTANCE, CLUSTER, DOCUMENTS = "AWS::RDS::DBInstance", "AWS::RDS::DBCluster", "AWS::DocDB::DBCluster"
 DOCUMENTS_INSTANCE = "AWS::DocDB::DBInstance"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.template import StackSeen
+from holdfast.cfn.template import StackSeen
 
 # Where data can be: any other type of these services holds some that nobody declared, or hands some out.
 HOLDING = frozenset(

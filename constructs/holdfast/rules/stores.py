@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.intrinsics import Unknown
-from holdfast.model import Guard
-from holdfast.observed import GLOBAL_TABLE, TABLE, Source
+from holdfast.cfn.intrinsics import Unknown
+from holdfast.kinds.table.observed import GLOBAL_TABLE, TABLE, Source
+from holdfast.model.facts import Guard
 from holdfast.rules import store_backups as backups
 from holdfast.rules import store_buckets as buckets
 from holdfast.rules import store_checks as checks
@@ -544,7 +544,7 @@ CONFIGURED = Rule(
     id="HF527",
     title="Engines run with the declared settings",
     why="One parameter decides whether personal values are logged, topics appear by being named, or alarms see anything.",
-    remediation="Restore the engine, its version and its parameters of {table}; holdfast.store_settings has what is declared.",
+    remediation="Restore the engine, its version and its parameters of {table}; holdfast.kinds.settings has what is declared.",
     severity=Severity.HIGH,
     paths=at((INSTANCE, CLUSTER), "Engine", "EngineVersion", "PreferredBackupWindow")
     + at(INSTANCE, "MonitoringInterval")

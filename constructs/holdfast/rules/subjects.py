@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from holdfast.intrinsics import Unknown
-from holdfast.model import Guard, Processor, Table
-from holdfast.observed import Observed, ObservedKey
-from holdfast.placement import Placed
-from holdfast.stores import Store
-from holdfast.template import StackSeen
+from holdfast.cfn.intrinsics import Unknown
+from holdfast.cfn.template import StackSeen
+from holdfast.estate.placement import Placed
+from holdfast.kinds.declarations import Store
+from holdfast.kinds.table.observed import Observed, ObservedKey
+from holdfast.model.facts import Guard, Processor, Table
 
 
 def encrypting_key(placed: Placed, stack: StackSeen, value: Any) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from holdfast.environment import Environment
-from holdfast.model import Waiver
-from holdfast.placement import Placed
+from holdfast.estate.placement import Placed
+from holdfast.model.environment import Environment
+from holdfast.model.facts import Waiver
 from holdfast.rules.base import PASS, Check, Finding, Outcome, Rule, Severity, Source, Verdict, fail
 from holdfast.rules.engine import finding, verdict
 

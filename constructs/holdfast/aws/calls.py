@@ -1,0 +1,92 @@
+"""Every call that reading an account makes, with its IAM action. `holdfast iam audit` prints the policy of these."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.kinds import live_calls as store_calls
+from holdfast.kinds.live_calls import NEXT, STACK
+from holdfast.shared.calls import Call, listing
+
+TABLE = "arn:aws:dynamodb:*:*:table/*"
+KEY = "arn:aws:kms:*:*:key/*"
+
+
+def _dynamodb(operation: str, reads: str, member: str) -> Call:
+    return Call(
+        service="dynamodb",
+        operation=operation,
+        action=f"dynamodb:{operation}",
+        reads=reads,
+        member=member,
+        resource=TABLE,
+    )
+
+
+def _kms(operation: str, reads: str, member: str) -> Call:
+    return Call(service="kms", operation=operation, action=f"kms:{operation}", reads=reads, member=member, resource=KEY)
+
+
+IDENTITY = Call(service="sts", operation="GetCallerIdentity", action=None, reads="the account", member="Account")
+LIST_TABLES = listing(
+    "dynamodb", "ListTables", "the list of tables", "TableNames", ("ExclusiveStartTableName", "LastEvaluatedTableName")
+)
+DESCRIBE_TABLE = _dynamodb("DescribeTable", "the table", "Table")
+BACKUPS = _dynamodb("DescribeContinuousBackups", "point-in-time recovery", "ContinuousBackupsDescription")
+TIME_TO_LIVE = _dynamodb("DescribeTimeToLive", "expiry", "TimeToLiveDescription")
+RESOURCE_POLICY = _dynamodb("GetResourcePolicy", "the resource policy", "Policy")
+TABLE_TAGS = replace(_dynamodb("ListTagsOfResource", "tags", "Tags"), page=NEXT)
+TAGS = Call(
+    service="resourcegroupstaggingapi",
+    operation="GetResources",
+    action="tag:GetResources",
+    reads="tags of all tables at once",
+    member="ResourceTagMappingList",
+    page=("PaginationToken", "PaginationToken"),
+)
+DESCRIBE_KEY = _kms("DescribeKey", "the key", "KeyMetadata")
+KEY_ROTATION = _kms("GetKeyRotationStatus", "rotation of the key", "KeyRotationEnabled")
+KEY_POLICY = _kms("GetKeyPolicy", "the key policy", "Policy")
+GRANTS = replace(_kms("ListGrants", "grants of the key", "Grants"), page=("Marker", "NextMarker"))
+STACKS = listing("cloudformation", "DescribeStacks", "the list of stacks", "Stacks", NEXT)
+DELETED_STACKS = listing("cloudformation", "ListStacks", "the list of deleted stacks", "StackSummaries", NEXT)
+TEMPLATE = Call(
+    service="cloudformation",
+    operation="GetTemplate",
+    action="cloudformation:GetTemplate",
+    reads="the deployed template",
+    member="TemplateBody",
+    resource=STACK,
+)
+ALARMS = listing("cloudwatch", "DescribeAlarms", "alarms", "MetricAlarms", NEXT)
+TOPICS = listing("sns", "ListTopics", "the topics that alarms tell", "Topics", NEXT)
+METRICS = listing("cloudwatch", "GetMetricData", "reads of indexes", "MetricDataResults", NEXT)
+FUNCTIONS = listing("lambda", "ListFunctions", "variables of Lambda functions", "Functions", ("Marker", "NextMarker"))
+EVENT_SOURCES = listing(
+    "lambda", "ListEventSourceMappings", "event sources", "EventSourceMappings", ("Marker", "NextMarker")
+)
+POLICIES = listing("iam", "GetAccountAuthorizationDetails", "IAM policies", "IsTruncated", ("Marker", "Marker"))
+
+READ: tuple[Call, ...] = (
+    IDENTITY,
+    LIST_TABLES,
+    DESCRIBE_TABLE,
+    BACKUPS,
+    TIME_TO_LIVE,
+    RESOURCE_POLICY,
+    TABLE_TAGS,
+    TAGS,
+    DESCRIBE_KEY,
+    KEY_ROTATION,
+    KEY_POLICY,
+    STACKS,
+    DELETED_STACKS,
+    TEMPLATE,
+    ALARMS,
+    TOPICS,
+    METRICS,
+    FUNCTIONS,
+    EVENT_SOURCES,
+    POLICIES,
+)
+AUDIT = (*READ, *store_calls.READ)  # an audit also reads the stores that are no tables

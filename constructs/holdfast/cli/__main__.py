@@ -1,0 +1,5 @@
+import sys
+
+from holdfast.cli import main
+
+sys.exit(main())

@@ -1,0 +1,248 @@
+"""The register: what `holdfast list` shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from holdfast.estate.estate import Estate
+from holdfast.estate.placement import Placed
+from holdfast.kinds.declarations import Backups, Broker, Bucket, Cache, Database, Documents, Registry, Store
+from holdfast.kinds.declarations import assumptions as store_assumptions
+from holdfast.model.declaration import DeclarationError
+from holdfast.model.facts import NONE, Fact, Guard, Index, Key, Stream, Table
+from holdfast.policy.required import lifetime
+from holdfast.text import columns, span
+
+VERSION = 1
+SHORT = {
+    Guard.DELETION_PROTECTION: "DP",
+    Guard.RETAIN: "RETAIN",
+    Guard.PITR: "PITR",
+    Guard.TTL: "TTL",
+    Guard.CUSTOMER_KEY: "CMK",
+    Guard.ALARMS: "ALARMS",
+}
+
+
+def show(estate: Estate, *, env: str, system: str | None, assumed: bool, as_json: bool) -> str:
+    """The register, or its assumed facts, as text or JSON."""
+    systems = sorted({s.system for s in estate.stacks})
+    if system is not None and system not in systems:
+        raise DeclarationError(f"unknown system {system!r}: known are {', '.join(systems)}")
+    places = [p for p in estate.placements(estate.named(env)) if system in (None, p.stack.system)]
+    if assumed:
+        rows = [a for p in places for t in p.tables for a in assumptions(p, t)]
+        rows += [a for p in places for s in p.stores for a in assumed_of_store(p, s)]
+        return _json(env, assumptions=rows) if as_json else _assumed_text(rows)
+    tables = [entry(p, t) for p in places for t in p.tables]
+    stores = [store_entry(p, s) for p in places for s in p.stores]
+    return _json(env, tables=tables, stores=stores) if as_json else "\n\n".join(_text(tables, stores))
+
+
+def _json(env: str, **lists: list[dict[str, Any]]) -> str:
+    summary = {name: len(rows) for name, rows in lists.items()}
+    return json.dumps({"version": VERSION, "command": "list", "env": env, "summary": summary, **lists}, indent=2)
+
+
+def entry(placed: Placed, table: Table) -> dict[str, Any]:
+    """One table in one environment, every name resolved."""
+    guards = placed.required(table)
+    state, seen = table.state, table.state.sighting
+    return {
+        "table": placed.fill(table.name),
+        "environment": placed.env.label,
+        "region": placed.region,
+        "system": placed.stack.system,
+        "stack": placed.name,
+        "owner": placed.stack.owner,
+        "purpose": table.purpose,
+        "key": _key(table.key),
+        "indexes": [_index(i, local=n >= len(table.indexes)) for n, i in enumerate(table.every_index)],
+        "billing": {"read": table.billing.read, "write": table.billing.write} if table.billing else "on demand",
+        "customer_key": placed.foreign_key if Guard.CUSTOMER_KEY in guards else None,
+        "extra": dict(table.extra.properties) if table.extra else {},
+        "lifetime": lifetime(table),
+        "data": table.data.value,
+        "ttl": table.lifetime.ttl,
+        "stream": _stream(table.stream, placed),
+        "guards": [g.name for g in Guard if g in guards],
+        "recovery_days": placed.recovery_days(table) if Guard.PITR in guards else None,
+        "usage": state.usage.value,
+        "governance": state.governance.value,
+        "deployed": placed.env not in placed.stack.undeployed,
+        "replaced_by": placed.fill(state.replaced_by) if state.replaced_by else None,
+        "archive_phase": state.archive_phase,
+        "seen": {"on": seen.on.isoformat(), "items": seen.items, "size": seen.size, "reads_7d": seen.reads_7d}
+        if seen
+        else None,
+        "assumed": [{k: v for k, v in a.items() if k != "table"} for a in assumptions(placed, table)],
+    }
+
+
+def _index(index: Index, *, local: bool) -> dict[str, Any]:
+    projection = {"projection": index.projection.value}
+    included = {"include": list(index.include)} if index.include else {}
+    return {"name": index.name, "key": _key(index.key), **projection, **included, **({"local": True} if local else {})}
+
+
+def assumptions(placed: Placed, table: Table) -> list[dict[str, Any]]:
+    return [
+        {
+            "table": a.table,
+            "environment": placed.env.label,
+            "fact": a.assumed.fact.value,
+            "index": a.index,
+            "value": a.value,
+            "reason": a.assumed.reason,
+        }
+        for a in placed.assumptions(table)
+    ]
+
+
+def store_entry(placed: Placed, store: Store) -> dict[str, Any]:
+    """One store that is no table, in one environment."""
+    return {
+        "store": placed.fill(store.name),
+        "kind": type(store).__name__.lower(),
+        "environment": placed.env.label,
+        "region": placed.region,
+        "system": placed.stack.system,
+        "stack": placed.name,
+        "owner": placed.stack.owner,
+        "purpose": store.purpose,
+        "lifetime": lifetime(store),
+        "data": store.data.value,
+        "guards": [g.name for g in Guard if g in placed.required(store)],
+        "facts": dict(facts(store, placed.env.topic_prefix)),
+        "assumed": [{k: v for k, v in a.items() if k != "table"} for a in assumed_of_store(placed, store)],
+    }
+
+
+def facts(store: Store, prefix: str | None = None) -> Iterator[tuple[str, str]]:
+    """What is declared about a store, in words."""
+    match store:
+        case Database():
+            yield "schema", f"schemas/{store.schema}"
+            yield "engine", store.engine.value
+            yield "recovery", f"any second of the last {store.recovery.days} days"
+            yield from _backups(store.backups)
+            if store.pool:
+                yield (
+                    "pool",
+                    f"{store.pool.max_open} open, {store.pool.max_idle} idle, for {span(store.pool.max_lifetime)}",
+                )
+            if store.upkeep:
+                yield "partitioned", ", ".join(store.upkeep.partitioned)
+        case Documents():
+            yield "recovery", f"any second of the last {store.recovery.days} days"
+            yield from _backups(store.backups)
+        case Cache():
+            yield from ((f.pattern, f"expires after {span(f.ttl)}") for f in store.families)
+        case Broker():
+            for t in store.topics:
+                yield (
+                    store.topic(t, prefix),
+                    f"{t.partitions} partitions, {t.replication} replicas, kept {span(t.keep)}",
+                )
+        case Bucket():
+            yield from ((p.path, p.fate or "kept") for p in store.prefixes)
+            if store.locked:
+                yield "locked", f"nothing is deleted before {store.locked.days} days"
+        case Registry():
+            yield from ((s.name, f"port {s.port}, gRPC {s.grpc_port}") for s in store.services)
+
+
+def _backups(backups: Backups) -> Iterator[tuple[str, str]]:
+    for name, schedule in backups.schedules.items():
+        yield f"{name} backup", f"{schedule}, kept {backups.keep.days} days"
+
+
+def assumed_of_store(placed: Placed, store: Store) -> list[dict[str, Any]]:
+    owner = [("owner", placed.stack.owner, a.reason) for a in placed.stack.assumed if a.fact is Fact.OWNER]
+    return [
+        {
+            "table": placed.fill(store.name),
+            "environment": placed.env.label,
+            "fact": what,
+            "index": None,
+            "value": value,
+            "reason": reason,
+        }
+        for what, value, reason in (*owner, *store_assumptions(store))
+    ]
+
+
+def short(guards: Guard) -> str:
+    return " ".join(name for guard, name in SHORT.items() if guard in guards) or "-"
+
+
+def _key(key: Key) -> list[str]:
+    return [f"{a.name}:{a.kind.value}" for a in key.attributes]
+
+
+def _stream(stream: Stream | None, placed: Placed) -> dict[str, Any] | None:
+    if stream is None:
+        return None
+    consumer = placed.fill(stream.consumer) if stream.consumer else None
+    return {"view": stream.view.value, "consumer": consumer, "pending": stream.pending}
+
+
+def _text(rows: list[dict[str, Any]], stores: list[dict[str, Any]]) -> Iterator[str]:
+    table = [["environment", "stack", "table", "indexes", "data", "state", "guards"]]
+    for r in rows:
+        state = [r["usage"], *([r["governance"]] if r["governance"] != "stack" else [])]
+        state += [] if r["deployed"] else ["not deployed"]
+        table.append(
+            [
+                r["environment"],
+                r["stack"],
+                r["table"],
+                str(len(r["indexes"])),
+                f"{r['lifetime']} {r['data']}",
+                ", ".join(state),
+                _short_names(r["guards"]),
+            ]
+        )
+    if rows:
+        yield columns(table)
+    if stores:
+        names = ("environment", "stack", "store", "kind", "data", "guards")
+        lines = [
+            [
+                r["environment"],
+                r["stack"],
+                r["store"],
+                r["kind"],
+                f"{r['lifetime']} {r['data']}",
+                _short_names(r["guards"]),
+            ]
+            for r in stores
+        ]
+        yield columns([list(names), *lines])
+    indexes = sum(len(r["indexes"]) for r in rows)
+    assumed = sum(len(r["assumed"]) for r in (*rows, *stores))
+    yield (
+        f"{len(rows)} tables, {indexes} indexes, {len(stores)} other stores, "
+        f"{assumed} assumed facts (--assumed lists them)"
+    )
+
+
+def _short_names(names: Iterable[str]) -> str:
+    guards = NONE
+    for name in names:
+        guards |= Guard[name]
+    return short(guards)
+
+
+def _assumed_text(rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return "Nothing is assumed: every fact is documented."
+    table = [["environment", "table", "fact", "assumed"]]
+    by_reason: dict[str, list[list[str]]] = {}
+    for r in rows:
+        value = f"{r['index']}: {r['value']}" if r["index"] else r["value"]
+        by_reason.setdefault(r["reason"], []).append([r["environment"], r["table"], r["fact"], value])
+    parts = [f"{reason}\n\n{columns([table[0], *group])}" for reason, group in by_reason.items()]
+    return "\n\n\n".join([*parts, f"{len(rows)} assumed facts, {len(by_reason)} reasons"])

@@ -1,0 +1,87 @@
+"""What a synth produced, for people: `python -m holdfast.inventory.summary cdk.out`. Counts come from the templates."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from holdfast.cfn.template import StackSeen, observe
+from holdfast.estate.estate import Estate
+from holdfast.estate.placement import Placed
+from holdfast.inventory.listing import assumed_of_store
+from holdfast.model.facts import Guard
+from holdfast.rules import BY_ID, stores
+from holdfast.rules.base import PASS, Rule
+from holdfast.rules.engine import verdict
+from holdfast.rules.store_subject import StoreSubject, find
+from holdfast.text import columns
+
+COLUMNS = {
+    "deletion protection": Guard.DELETION_PROTECTION,
+    "retained": Guard.RETAIN,
+    "recovery": Guard.PITR,
+    "own key": Guard.CUSTOMER_KEY,
+    "expiry": Guard.TTL,
+    "alarms": Guard.ALARMS,
+}
+
+RULES_OF: Mapping[Guard, tuple[Rule, ...]] = {
+    Guard.DELETION_PROTECTION: (BY_ID["HF001"],),
+    Guard.RETAIN: (BY_ID["HF002"],),
+    Guard.PITR: (BY_ID["HF004"],),
+    Guard.CUSTOMER_KEY: (BY_ID["HF007"],),
+    Guard.TTL: (stores.EVICTED, stores.TOPICS),
+    Guard.ALARMS: (BY_ID["HF205"],),
+}
+
+
+def summary(outdir: Path, estate: Estate) -> str:
+    """A row per synthesized stack, and a total per environment."""
+    places = [p for p in estate.placements() if (outdir / f"{p.id}.template.json").exists()]
+    rows = [["environment", "stack", "region", "tables", "indexes", "other stores", *COLUMNS, "assumed facts"]]
+    for env in dict.fromkeys(p.env for p in places):
+        total = [0] * (4 + len(COLUMNS))
+        for p in (p for p in places if p.env == env):
+            template = json.loads((outdir / f"{p.id}.template.json").read_bytes())
+            stack = StackSeen(id=p.id, where=p.id, template=template, region=p.region)
+            seen, stores = list(observe(stack)), _stores(p, stack)
+            counts = [
+                len(seen),
+                sum(len(s.indexes) for s in seen if isinstance(s.indexes, dict)),
+                len(stores),
+                *(
+                    sum(g in s.guards(p.policy.tags) for s in seen) + sum(_has(s, g) for s in stores)
+                    for g in COLUMNS.values()
+                ),
+                sum(1 for t in p.tables for _ in p.assumptions(t))
+                + sum(len(assumed_of_store(p, s.store)) for s in stores),
+            ]
+            total = [a + b for a, b in zip(total, counts, strict=True)]
+            rows.append([env.label, p.name, p.region, *map(str, counts)])
+        rows.append([env.label, "all", "", *map(str, total)])
+    return columns(rows)
+
+
+def _stores(placed: Placed, stack: StackSeen) -> list[StoreSubject]:
+    """The declared stores that are no tables and that the template has."""
+    found = [(store, find(stack, placed, store)) for store in placed.stores]
+    return [StoreSubject(placed, s, placed.required(s), stack, i) for s, i in found if isinstance(i, str)]
+
+
+def _has(store: StoreSubject, guard: Guard) -> bool:
+    """Whether a store has a guard, as the rules see it."""
+    return any(verdict(r, store) == PASS for r in RULES_OF[guard])
+
+
+def main() -> None:
+    from holdfast.estate.finder import find
+
+    outdir = Path(sys.argv[1])
+    print(summary(outdir, find().estate))
+    print(f"\nTemplates are in {outdir}/. `holdfast list` shows everything, with --assumed what no source gives.")
+
+
+if __name__ == "__main__":
+    main()

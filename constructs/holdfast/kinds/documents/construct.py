@@ -1,0 +1,102 @@
+"""One declared document store as a DocumentDB cluster."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_docdb as docdb
+from constructs import Construct
+
+from holdfast.kinds.alarms import store_alarms
+from holdfast.kinds.declarations import Documents
+from holdfast.kinds.settings import BACKUP_WINDOW, DOCUMENT_LOGS, DOCUMENT_PARAMETERS, DOCUMENTS_VERSION
+from holdfast.model.environment import Tier
+from holdfast.model.facts import Guard
+from holdfast.shared.alarms.construct import add_alarms
+from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, acknowledge
+from holdfast.shared.construct.context import StoreContext
+from holdfast.shared.construct.tags import tag
+from holdfast.shared.logs.construct import log_group
+
+FAMILY = "docdb5.0"
+
+
+class GuardedDocuments(Construct):
+    """A cluster with exactly the guards that the policy asks for; TLS, audit and encryption it has always."""
+
+    def __init__(self, scope: Construct, store: Documents, context: StoreContext) -> None:
+        super().__init__(scope, store.id)
+        placed, network = context.placed, context.network
+        name = placed.fill(store.name)
+        guards = placed.required(store)
+        prod = placed.env.tier is Tier.PROD
+        removal = cdk.RemovalPolicy.RETAIN if Guard.RETAIN in guards else cdk.RemovalPolicy.DESTROY
+        group = network.group(f"{store.id}Group", f"Documents {name}")
+        network.allow(network.services, group, store.port, f"Services use documents {name}")
+        subnets = docdb.CfnDBSubnetGroup(
+            self, "Subnets", db_subnet_group_description=f"Where {name} stands", subnet_ids=network.subnet_ids
+        )
+        parameters = docdb.CfnDBClusterParameterGroup(
+            self,
+            "Parameters",
+            description=f"How {name} is reached and watched",
+            family=FAMILY,
+            parameters=DOCUMENT_PARAMETERS,
+        )
+        self.cluster = docdb.CfnDBCluster(
+            self,
+            "Cluster",
+            db_cluster_identifier=name,
+            engine_version=DOCUMENTS_VERSION,
+            master_username="holdfast",
+            manage_master_user_password=True,  # in Secrets Manager, which changes it every week
+            master_user_secret_kms_key_id=context.key.key_arn,
+            storage_encrypted=True,
+            kms_key_id=context.key.key_arn,
+            port=store.port,
+            db_subnet_group_name=subnets.ref,
+            db_cluster_parameter_group_name=parameters.ref,
+            vpc_security_group_ids=[group.security_group_id],
+            deletion_protection=Guard.DELETION_PROTECTION in guards,
+            backup_retention_period=store.recovery.days if Guard.PITR in guards else 1,
+            preferred_backup_window=BACKUP_WINDOW,
+            preferred_maintenance_window="sun:10:00-sun:10:30",
+            copy_tags_to_snapshot=True,
+            enable_cloudwatch_logs_exports=list(DOCUMENT_LOGS),
+        )
+        self.cluster.apply_removal_policy(removal)
+        for word in DOCUMENT_LOGS:
+            # The engine writes to these names; made here, they have the stack's key and an end.
+            group_of_log = log_group(self, f"{word.title()}Log", f"/aws/docdb/{name}/{word}", placed, context.key)
+            self.cluster.add_resource_dependency(group_of_log)
+        for number in range(1, 3 if prod else 2):
+            docdb.CfnDBInstance(
+                self,
+                f"Instance{number}",
+                db_cluster_identifier=self.cluster.ref,
+                db_instance_identifier=f"{name}-{number}",
+                db_instance_class=placed.size("documents"),
+                auto_minor_version_upgrade=True,
+            ).apply_removal_policy(removal)
+        tag(self, store, placed)
+        if Guard.PITR in guards:
+            arn = cdk.Stack.of(self).format_arn(
+                service="rds",
+                resource="cluster",
+                resource_name=self.cluster.ref,
+                arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
+            )
+            context.vault.keep(store.id, store.backups, arn)
+        if context.topic and Guard.ALARMS in guards:
+            add_alarms(self, store_alarms(placed, store), placed, context.topic)
+        acknowledge(
+            self.cluster,
+            "DocumentDB makes the secret itself and changes it every week; the rule only knows a password by reference",
+            f"{AWS_SOLUTIONS}-DOC3",
+        )
+        if Guard.PITR not in guards:
+            acknowledge(self.cluster, context.rebuilt, f"{AWS_SOLUTIONS}-DOC4")
+        acknowledge(
+            self.cluster,
+            "audit is exported; the rule looks for names of audited events, which are no kinds of log",
+            *(f"{AWS_SOLUTIONS}-DOC5[LogExport::{e}]" for e in ("authenticate", "createIndex", "dropCollection")),
+        )

@@ -1,0 +1,60 @@
+"""One declared registry: names in Cloud Map, settings in Parameter Store."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from holdfast.kinds.declarations import Registry
+from holdfast.kinds.settings import DNS
+from holdfast.model.facts import construct_id
+from holdfast.shared.construct.context import StoreContext
+
+
+class ServiceRegistry(Construct):
+    """Both are in the template, so nothing of it has to be backed up."""
+
+    def __init__(self, scope: Construct, store: Registry, context: StoreContext) -> None:
+        super().__init__(scope, store.id)
+        placed, network = context.placed, context.network
+        # Names are resolved without leaving the network; settings and registrations are calls to AWS.
+        network.reach(network.services, "Parameters", ec2.InterfaceVpcEndpointAwsService.SSM)
+        network.reach(network.services, "Registrations", ec2.InterfaceVpcEndpointAwsService.CLOUD_MAP_SERVICE_DISCOVERY)
+        tags = placed.tags | placed.table_tags(store)
+        listed = [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
+        namespace = cdk.CfnResource(
+            self,
+            "Namespace",
+            type="AWS::ServiceDiscovery::PrivateDnsNamespace",
+            properties={
+                "Name": store.domain,
+                "Description": store.purpose,
+                "Vpc": network.vpc_id,
+                "Tags": listed,
+            },
+        )
+        for service in store.services:
+            cdk.CfnResource(
+                self,
+                construct_id(service.name),
+                type="AWS::ServiceDiscovery::Service",
+                properties={
+                    "Name": service.name,
+                    "NamespaceId": namespace.ref,
+                    "DnsConfig": DNS,
+                    "HealthCheckCustomConfig": {"FailureThreshold": 1},
+                    "Tags": listed,
+                },
+            )
+            for name, value in store.parameters(service).items():
+                parameter(self, name, value, f"Where {service.name} is found", tags)
+
+
+def parameter(scope: Construct, name: str, value: str, description: str, tags: dict[str, str]) -> None:
+    cdk.CfnResource(
+        scope,
+        construct_id(name),
+        type="AWS::SSM::Parameter",
+        properties={"Name": name, "Type": "String", "Value": value, "Description": description, "Tags": tags},
+    )

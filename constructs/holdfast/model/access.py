@@ -1,0 +1,109 @@
+"""What is written into a table and how it is read back: entities and access patterns, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from holdfast.model.declaration import checked
+
+if TYPE_CHECKING:
+    from holdfast.model.facts import Table
+
+
+@checked
+@dataclass(frozen=True, slots=True)
+class Item:
+    """The key attributes of one kind of item, as templates: ``{"PK": "USER#{userId}", "SK": "METADATA"}``."""
+
+    keys: Mapping[str, str] = field(hash=False)
+
+    def render(self, values: Mapping[str, str]) -> dict[str, str]:
+        return {name: template.format_map(values) for name, template in self.keys.items()}
+
+
+@checked
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entity:
+    """A thing that applications store: the items that it writes (its own first, then its reverse look-ups)."""
+
+    type: str
+    table: str
+    items: tuple[Item, ...]
+    attributes: tuple[str, ...] = ()  # documented top-level attributes beside the keys
+    expires_after: timedelta | None = None
+    booleans: tuple[str, ...] = ()  # those attributes that the documented items hold as Boolean
+    documented_ttl: tuple[datetime, int] | None = None  # when the documented sample was created, and its TTL
+
+    def ttl(self, at: datetime) -> int | None:
+        """Seconds since the epoch, computed and never typed; None for what does not expire."""
+        return int((at + self.expires_after).timestamp()) if self.expires_after else None
+
+
+@checked
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """An attribute whose value is looked up in another table, of its own stack or of any other."""
+
+    table: str
+    attribute: str
+    to_table: str
+    to_attribute: str
+
+
+class Match(Enum):
+    """How a pattern compares the sort key."""
+
+    EXACT = "="
+    PREFIX = "begins_with"
+
+
+@checked
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """One documented question to a table. ``unsupported`` says why its keys cannot answer it as documented."""
+
+    id: str
+    purpose: str
+    table: str
+    partition: str
+    sort: str | None = None
+    match: Match = Match.EXACT
+    index: str | None = None
+    newest_first: bool = False
+    only: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    unsupported: str | None = None
+
+    def request(self, table: Table, values: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+        """The boto3 table method and arguments that ask this; all names are placeholders, reserved words included."""
+        key = table.key if self.index is None else next(i.key for i in table.every_index if i.name == self.index)
+        partition = self.partition.format_map(values)
+        sort = None if self.sort is None else self.sort.format_map(values)
+        whole_key = self.match is Match.EXACT and (sort is None) == (key.sort is None)
+        if self.index is None and whole_key and not self.only:
+            names = [a.name for a in key.attributes]
+            return "get_item", {"Key": dict(zip(names, [partition, sort], strict=False))}
+        request: dict[str, Any] = {
+            "KeyConditionExpression": "#p = :p",
+            "ExpressionAttributeNames": {"#p": key.partition.name},
+            "ExpressionAttributeValues": {":p": partition},
+            "ScanIndexForward": not self.newest_first,
+        }
+        if self.index is not None:
+            request["IndexName"] = self.index
+        if sort is not None and key.sort is not None:
+            request["KeyConditionExpression"] += (
+                " AND begins_with(#s, :s)" if self.match is Match.PREFIX else " AND #s = :s"
+            )
+            request["ExpressionAttributeNames"]["#s"] = key.sort.name
+            request["ExpressionAttributeValues"][":s"] = sort
+        for n, (name, value) in enumerate(self.only.items()):
+            request["FilterExpression"] = " AND ".join(
+                filter(None, [request.get("FilterExpression"), f"#f{n} = :f{n}"])
+            )
+            request["ExpressionAttributeNames"][f"#f{n}"] = name
+            request["ExpressionAttributeValues"][f":f{n}"] = value
+        return "query", request
