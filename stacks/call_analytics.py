@@ -36,7 +36,7 @@ STACK = Stack(
             ),
             stream=Stream(view=View.NEW_IMAGE, pending="off until the consumer that asked for it exists"),
             state=State(usage=Usage.MIRROR),
-            few_values=(
+            low_cardinality=(
                 "callDirection",
                 "franchise",
                 "call_categorization...classification",

@@ -5,8 +5,7 @@ Source: lifecycle-postgresql.md.
 
 from datetime import timedelta
 
-from holdfast import Assumed, Data, Fact, Stack
-from holdfast.kinds.declarations import Backups, Bucket, Database, Prefix, Upkeep
+from holdfast import Assumed, Backups, Bucket, Data, Database, Fact, Prefix, Stack, Upkeep
 
 ARCHIVE = "lifecycle-archive-{env}"
 

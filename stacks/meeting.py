@@ -2,8 +2,7 @@
 
 from datetime import timedelta
 
-from holdfast import Assumed, Data, Fact, Stack
-from holdfast.kinds.declarations import Backups, Bucket, Database, Documents
+from holdfast import Assumed, Backups, Bucket, Data, Database, DocumentDatabase, Fact, Stack
 from stacks.meeting_conventions import BROKER, CACHE, POOL, PREFIXES, REGISTRY
 
 # The source asks for full and incremental backups and names no hours: those of the lifecycle platform are taken.
@@ -36,7 +35,7 @@ STACK = Stack(
             prefixes=PREFIXES,
             backups=BACKUPS,
         ),
-        Documents(
+        DocumentDatabase(
             name="meeting-documents-{env}",
             purpose="What the models answered; without it the meetings go on.",
             data=Data.PERSONAL,

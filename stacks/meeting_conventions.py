@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from holdfast import Data
-from holdfast.kinds.declarations import Broker, Cache, KeyFamily, Pool, Prefix, Registry, Service, Topic
+from holdfast import Broker, Cache, Data, KeyFamily, Pool, Prefix, Registry, Service, Topic
 
 NO_TTL = "the source asks for a time to live and gives none"
 

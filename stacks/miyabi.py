@@ -140,7 +140,7 @@ STACK = Stack(
     system="miyabi",
     owner="miyabi-team",
     region="ap-northeast-1",
-    words={PROD: "production"},
+    environment_names={PROD: "production"},
     floor=Guard.PITR | Guard.ALARMS,
     encryption=Encryption.AWS_MANAGED,
     tables=(
@@ -152,7 +152,7 @@ STACK = Stack(
             data=Data.PERSONAL,
             indexes=(gsi("GSI1PK", "GSI1SK", name="GSI1"), gsi("GSI2PK", "GSI2SK", name="GSI2")),
             stream=Stream(view=View.NEW_AND_OLD_IMAGES, consumer=PROCESSOR),
-            few_values=("GSI1PK",),  # the states of a run or a task
+            low_cardinality=("GSI1PK",),  # the states of a run or a task
             assumed=(
                 Assumed(Fact.EXPIRY, "connections expire 24 h after they open: the source's value lies a year before"),
             ),

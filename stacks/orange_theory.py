@@ -41,7 +41,7 @@ STACK = Stack(
                 gsi("storeId", assumed=COUNTED),
                 gsi("status", "tokenExpiresAt", assumed=COUNTED),
             ),
-            few_values=("status",),
+            low_cardinality=("status",),
         ),
         Table(
             name=NUMBERS,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from holdfast import Data, Durable, Environment, Estate, Stack, Table, Tier, key
-from holdfast.kinds.declarations import Database, Engine
+from holdfast import Data, Database, Durable, Engine, Environment, Estate, Stack, Table, Tier, key
 
 PROD = Environment("prod", Tier.PROD, "us-east-1")
 TEST = Environment("test", Tier.TEST, "us-west-2")

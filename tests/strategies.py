@@ -5,8 +5,9 @@ from __future__ import annotations
 from declare import PROD, TEST
 from hypothesis import strategies as st
 
-from holdfast import Attribute, Data, Durable, Guard, Kind, Projection, Provisioned, Stream, Transient, View
-from holdfast.model.facts import NONE, Index, Key, LocalIndex
+from holdfast import Attribute, AttributeType, Data, Durable, Guard, Projection, Provisioned, Stream, Transient, View
+from holdfast.kinds.table.declaration import Index, Key, LocalIndex
+from holdfast.model.facts import NONE
 
 ENVIRONMENTS = st.sampled_from((PROD, TEST))
 LEGAL_NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{2,12}", fullmatch=True)
@@ -15,10 +16,10 @@ ATTRIBUTES = [
     Attribute("id"),
     Attribute("owner"),
     Attribute("a.b"),
-    Attribute("at", Kind.NUMBER),
-    Attribute("hash", Kind.BINARY),
+    Attribute("at", AttributeType.NUMBER),
+    Attribute("hash", AttributeType.BINARY),
 ]
-ANY_ATTRIBUTES = st.builds(Attribute, st.sampled_from(["id", "owner", "at", ""]), st.sampled_from(Kind))
+ANY_ATTRIBUTES = st.builds(Attribute, st.sampled_from(["id", "owner", "at", ""]), st.sampled_from(AttributeType))
 
 
 def _union(guards: list[Guard]) -> Guard:

@@ -1,45 +1,52 @@
 """Declare data stores once; deploy, test and audit them from the same declaration.
 
-What is exported here, by holdfast.stores and by holdfast.cdk is public (docs/api.md); everything else is private.
+What is exported here and by holdfast.cdk is public (docs/api.md); everything else is private.
 """
 
 from holdfast.estate.estate import Estate
-from holdfast.kinds.table.extra import Extra
-from holdfast.model.access import Entity, Item, Match, Pattern, Relation
-from holdfast.model.declaration import DeclarationError
-from holdfast.model.environment import Aspect, Environment, Place, Tier
-from holdfast.model.facts import (
-    Access,
-    Assumed,
+from holdfast.estate.stack import Access, Processor, Stack
+from holdfast.kinds.broker.declaration import Broker, Topic
+from holdfast.kinds.bucket.declaration import Bucket, Prefix
+from holdfast.kinds.cache.declaration import Cache, KeyFamily
+from holdfast.kinds.database.declaration import Database, Engine, Pool, Upkeep
+from holdfast.kinds.documents.declaration import DocumentDatabase
+from holdfast.kinds.registry.declaration import Registry, Service
+from holdfast.kinds.table.access import Entity, Item, Match, Pattern, Relation
+from holdfast.kinds.table.declaration import (
     Attribute,
-    Data,
-    Durable,
-    Encryption,
-    ExternalKey,
-    Fact,
+    AttributeType,
     Governance,
-    Guard,
-    Kind,
-    Processor,
     Projection,
     Provisioned,
-    SharedKey,
     Sighting,
-    Stack,
-    StackKey,
     State,
     Stream,
     Table,
-    Transient,
     Usage,
     View,
-    Waiver,
     gsi,
     key,
     lsi,
     number,
 )
+from holdfast.kinds.table.extra import Extra
+from holdfast.model.declaration import DeclarationError
+from holdfast.model.environment import Aspect, Environment, Place, Tier
+from holdfast.model.facts import (
+    Assumed,
+    Data,
+    Durable,
+    Encryption,
+    ExternalKey,
+    Fact,
+    Guard,
+    SharedKey,
+    StackKey,
+    Transient,
+    Waiver,
+)
 from holdfast.model.owners import Owner
+from holdfast.model.store import Backups
 from holdfast.policy.required import DEMANDS, TAGS, Demand, Naming, Policy, Sizes, TagSource, Thresholds
 
 __all__ = [
@@ -49,11 +56,19 @@ __all__ = [
     "Aspect",
     "Assumed",
     "Attribute",
+    "AttributeType",
+    "Backups",
+    "Broker",
+    "Bucket",
+    "Cache",
     "Data",
+    "Database",
     "DeclarationError",
     "Demand",
+    "DocumentDatabase",
     "Durable",
     "Encryption",
+    "Engine",
     "Entity",
     "Environment",
     "Estate",
@@ -63,17 +78,21 @@ __all__ = [
     "Governance",
     "Guard",
     "Item",
-    "Kind",
+    "KeyFamily",
     "Match",
     "Naming",
     "Owner",
     "Pattern",
     "Place",
     "Policy",
+    "Pool",
+    "Prefix",
     "Processor",
     "Projection",
     "Provisioned",
+    "Registry",
     "Relation",
+    "Service",
     "SharedKey",
     "Sighting",
     "Sizes",
@@ -85,7 +104,9 @@ __all__ = [
     "TagSource",
     "Thresholds",
     "Tier",
+    "Topic",
     "Transient",
+    "Upkeep",
     "Usage",
     "View",
     "Waiver",

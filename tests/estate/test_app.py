@@ -18,7 +18,7 @@ from stacks.environments import PROD, TEST
 
 RETIRED = [
     ("aurora", "true", "engine=Engine.AURORA of the Database"),
-    ("documents", "false", "Documents(…) in stores= of the stack"),
+    ("documents", "false", "DocumentDatabase(…) in stores= of the stack"),
     ("topicPrefix", "blue", "topic_prefix of the Environment"),
     ("zones", "a,b,d", "zones of the Environment"),
 ]

@@ -13,8 +13,7 @@ from declare import estate
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from holdfast import Data, DeclarationError
-from holdfast.kinds.declarations import Broker, Bucket, Cache, KeyFamily, Prefix, Registry, Service, Topic, assumptions
+from holdfast import Broker, Bucket, Cache, Data, DeclarationError, KeyFamily, Prefix, Registry, Service, Topic
 from stacks import meeting_conventions as names
 
 FAMILIES = names.CACHE.families
@@ -56,9 +55,9 @@ def test_the_pool_has_the_documented_figures() -> None:
 
 
 def test_whatever_the_source_does_not_give_is_marked_assumed() -> None:
-    assert {what for what, _, _ in assumptions(names.CACHE)} == {f.pattern for f in FAMILIES}
-    assert {what for what, _, _ in assumptions(names.BROKER)} == {"tasks", "tasks.dlq", "system_events"}
-    assert {what for what, _, _ in assumptions(names.REGISTRY)} == {
+    assert {what for what, _, _ in names.CACHE.assumptions()} == {f.pattern for f in FAMILIES}
+    assert {what for what, _, _ in names.BROKER.assumptions()} == {"tasks", "tasks.dlq", "system_events"}
+    assert {what for what, _, _ in names.REGISTRY.assumptions()} == {
         "services",
         "ports",
         "Cloud Map and Parameter Store",

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from postgres import MAJORS, SCHEMAS, database
 
-from holdfast.kinds.declarations import Database
+from holdfast import Database
 from holdfast.postgres import catalog, migrations
 from holdfast.postgres.connection import Connection, PrivilegeError, connect
 from holdfast.postgres.server import Server, temporary

@@ -11,11 +11,8 @@ import pytest
 from declare import PROD, TEST, estate, on_aurora
 from support import CONTEXT, ROOT, Json
 
+from holdfast import Database, DeclarationError, Environment, Stack, Upkeep
 from holdfast.kinds.database.construct.functions import CARRIED
-from holdfast.kinds.declarations import Database, Upkeep
-from holdfast.model.declaration import DeclarationError
-from holdfast.model.environment import Environment
-from holdfast.model.facts import Stack
 from stacks import lifecycle
 
 ENVIRONMENTS = ("prod", "test")

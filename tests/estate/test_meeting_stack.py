@@ -39,7 +39,7 @@ def test_the_policy_asks_for_these_guards() -> None:
             "Cache": g.TTL | g.CUSTOMER_KEY | g.TAGS,
             "Broker": kept | g.TTL,
             "Bucket": g.RETAIN | g.CUSTOMER_KEY | g.TAGS | g.PITR,
-            "Documents": kept | g.DELETION_PROTECTION | g.PITR,
+            "DocumentDatabase": kept | g.DELETION_PROTECTION | g.PITR,
             "Registry": g.TAGS,
         },
         "test": {
@@ -47,7 +47,7 @@ def test_the_policy_asks_for_these_guards() -> None:
             "Cache": g.TTL | g.CUSTOMER_KEY | g.TAGS,
             "Broker": g.TTL | g.CUSTOMER_KEY | g.TAGS,
             "Bucket": g.CUSTOMER_KEY | g.TAGS,
-            "Documents": g.CUSTOMER_KEY | g.TAGS,
+            "DocumentDatabase": g.CUSTOMER_KEY | g.TAGS,
             "Registry": g.TAGS,
         },
     }

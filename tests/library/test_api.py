@@ -9,9 +9,8 @@ import pytest
 from support import ROOT
 
 import holdfast
+from holdfast import KeyFamily, Topic
 from holdfast.inventory import api
-from holdfast.kinds import declarations as stores
-from holdfast.kinds.declarations import KeyFamily, Topic
 
 PUBLIC = [(module, name) for module in api.MODULES for name in module.__all__]
 GIVEN = {
@@ -34,7 +33,7 @@ def test_every_public_name_says_what_it_is_and_its_example_runs(module: object, 
 
 
 def test_every_example_is_of_a_public_name() -> None:
-    assert api.EXAMPLES.keys() == {*holdfast.__all__, *stores.__all__}
+    assert api.EXAMPLES.keys() == {*holdfast.__all__}
 
 
 def test_the_page_is_up_to_date() -> None:

@@ -21,7 +21,22 @@ from shop import DEV, ESTATE, LIVE, alone
 from shop_synth import synthesized
 from support import ROOT
 
-from holdfast import Aspect, Assumed, Data, Environment, Estate, Fact, Guard, Tier, Waiver, gsi, key, number
+from holdfast import (
+    Aspect,
+    Assumed,
+    Data,
+    Encryption,
+    Environment,
+    Estate,
+    Fact,
+    Guard,
+    Tier,
+    Usage,
+    Waiver,
+    gsi,
+    key,
+    number,
+)
 from holdfast.audit.account import Account, IndexUse, Mention, StackLive, TableSeen, Unreadable
 from holdfast.audit.ages import UNREAD
 from holdfast.audit.audit import Audit, audit
@@ -35,7 +50,6 @@ from holdfast.contract.since import BY_HAND, NOT_ASKED, UNCOMMITTED
 from holdfast.errors import InputError
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.observed import Observed, ObservedKey, Source
-from holdfast.model.facts import Encryption, Usage
 from holdfast.model.located import declarations
 from holdfast.report.text import apart
 from holdfast.rules.base import Finding, Outcome

@@ -18,12 +18,11 @@ from shop import DEV, ESTATE, LIVE, NEWSLETTER, STORES, alone
 from shop_synth import count
 from support import MOMENTS, ROOT, Json, copied, settle
 
-from holdfast import Data, DeclarationError, Environment, Guard, Stack, Table, Tier, Waiver, cli, gsi
+from holdfast import Data, Database, DeclarationError, Environment, Guard, Stack, Table, Tier, Waiver, cli, gsi
 from holdfast.cli import main
 from holdfast.contract import stamp
 from holdfast.estate.finder import Project
 from holdfast.estate.placement import Placed
-from holdfast.kinds.declarations import Database
 from holdfast.rules import BY_ID, RULES, check_waivers, excused, expiring, finding
 from holdfast.rules.base import Outcome, fail
 from holdfast.rules.former import DROPPED, MERGED, current, note

@@ -17,17 +17,22 @@ from support import CONTEXT, Json
 
 from holdfast import (
     Assumed,
+    Bucket,
+    Cache,
     Data,
     DeclarationError,
+    Encryption,
     Environment,
     ExternalKey,
     Extra,
     Fact,
+    KeyFamily,
     Naming,
     Owner,
     Pattern,
     Place,
     Policy,
+    Prefix,
     Projection,
     Provisioned,
     SharedKey,
@@ -52,11 +57,10 @@ from holdfast.estate.placement import Placed
 from holdfast.fix.plan import plan
 from holdfast.inventory.listing import entry
 from holdfast.inventory.pages import tables as page
-from holdfast.kinds.declarations import Bucket, Cache, KeyFamily, Prefix
 from holdfast.kinds.live_words import Own
 from holdfast.kinds.table import live
+from holdfast.kinds.table.declaration import Index, LocalIndex
 from holdfast.kinds.table.observed import NamedKey, Observed, ObservedKey, Source
-from holdfast.model.facts import Encryption, Index, LocalIndex
 from holdfast.rules import BY_ID, verdicts
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.engine import verdict

@@ -15,6 +15,7 @@ from support import CONTEXT
 from holdfast import (
     TAGS,
     Access,
+    Bucket,
     Data,
     DeclarationError,
     Demand,
@@ -31,7 +32,6 @@ from holdfast import (
 from holdfast.contract import make
 from holdfast.contract.diff import Kind, diff
 from holdfast.contract.page import page
-from holdfast.kinds.declarations import Bucket
 from holdfast.policy.required import required
 from holdfast.shared.applications.statements import policy_name
 
@@ -78,7 +78,10 @@ SLIPS: list[tuple[Any, str]] = [
     (lambda: estate(environments=(PROD, PROD)), "two environments are called prod"),
     (lambda: estate(stack(environments=(WIDE,))), "live is not an environment of the estate (prod, test)"),
     (lambda: estate(stack(table(only=(WIDE,)))), "stack Shop-{env}: live is not an environment of the estate"),
-    (lambda: estate(stack(words={WIDE: "x"})), "stack Shop-{env}: live is not an environment of the estate"),
+    (
+        lambda: estate(stack(environment_names={WIDE: "x"})),
+        "stack Shop-{env}: live is not an environment of the estate",
+    ),
     (lambda: Policy(recovery_days=40), "recovery_days=40 is outside DynamoDB's 1 to 35 days"),
     (lambda: table(recovery_days=0), "recovery_days=0 is outside DynamoDB's 1 to 35 days"),
     (lambda: Policy(tags={"Owner": TagSource.OWNER}), "policy: 0 tags say the environment of a store"),

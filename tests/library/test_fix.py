@@ -20,7 +20,7 @@ from faults import error, only, proxy
 from live_account import log_in
 from shop import ESTATE, LIVE, alone
 
-from holdfast import Data, Estate, Transient, cli
+from holdfast import Assumed, Data, Durable, Encryption, Estate, Fact, Transient, cli
 from holdfast.audit.account import Account
 from holdfast.audit.audit import audit
 from holdfast.aws.apply import FIX, _make, apply
@@ -32,7 +32,6 @@ from holdfast.estate.finder import Project
 from holdfast.estate.placement import Placed
 from holdfast.fix.plan import FIXABLE, Change, Plan, plan
 from holdfast.kinds.table.observed import Source
-from holdfast.model.facts import Assumed, Durable, Encryption, Fact
 from holdfast.shared.calls import Call
 from holdfast.shared.key.policy import key_policy
 

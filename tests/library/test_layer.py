@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
+from holdfast import DeclarationError
 from holdfast.cli import main
 from holdfast.errors import InputError
 from holdfast.kinds.database import layer
-from holdfast.model.declaration import DeclarationError
 
 BUILT = ROOT / layer.FOLDER
 

@@ -151,8 +151,8 @@ TRIGGERS: list[tuple[str, list[str], tuple[Stack, ...] | Estate]] = [
     ("HF404", [], (stack(table(indexes=(gsi("shopId", name="shop.id-index"),))),)),
     ("HF405", ["paid-index"], (stack(table(indexes=(gsi("paid"),)), entities=(orders("paid", booleans=("paid",)),)),)),
     ("HF405", [], (stack(table(indexes=(gsi("shop"),)), entities=(orders("paid", booleans=("paid",)),)),)),
-    ("HF406", ["", "state-index"], (stack(table(indexes=(gsi("state"),), few_values=("id", "state"))),)),
-    ("HF406", [], (stack(table(indexes=(gsi("shop", "state"),), few_values=("state",))),)),
+    ("HF406", ["", "state-index"], (stack(table(indexes=(gsi("state"),), low_cardinality=("id", "state"))),)),
+    ("HF406", [], (stack(table(indexes=(gsi("shop", "state"),), low_cardinality=("state",))),)),
     ("HF407", ["", "Status-index"], (stack(table(key=key("name"), indexes=(gsi("Status"),))),)),
     ("HF407", [], (stack(table(indexes=(gsi("order_status", name="status"),)), entities=(orders("status"),)),)),
     ("HF408", ["shop-at-index"], (stack(table(indexes=(gsi("shop", "at"),), renamed={"at": "created_at"})),)),
@@ -320,7 +320,7 @@ def test_reserved_words() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"few_values": ("stat",)}, "few_values names stat, which is in no key of the table"),
+        ({"low_cardinality": ("stat",)}, "low_cardinality names stat, which is in no key of the table"),
         ({"renamed": {"stat": "status"}}, "renamed names stat, which is in no key of the table"),
     ],
 )

@@ -15,6 +15,7 @@ from emulator import Aws, fresh_account
 from live_account import REGION, TAGS, api, bare, clean, furnish
 from support import ROOT
 
+from holdfast import Encryption, Projection
 from holdfast.audit import mentions
 from holdfast.audit.account import ONLY_IN_TEMPLATES, Account, Mention
 from holdfast.aws import alarms, calls
@@ -25,7 +26,6 @@ from holdfast.cfn.template import observe
 from holdfast.errors import InputError
 from holdfast.kinds.table import live as tables
 from holdfast.kinds.table.observed import ObservedKey, Source
-from holdfast.model.facts import Encryption, Projection
 from holdfast.rules.base import Outcome
 from holdfast.rules.live import index_value
 from holdfast.shared.calls import Call

@@ -19,7 +19,7 @@ from emulator import Aws
 from live_stores import PLACED, Change, Door, deployed, door, look, open_door
 from support import Json
 
-from holdfast import cli
+from holdfast import Bucket, Registry, cli
 from holdfast.audit.account import StoreSeen
 from holdfast.audit.audit import Audit
 from holdfast.audit.stores import JUDGED, judge
@@ -28,7 +28,6 @@ from holdfast.aws.failure import answered
 from holdfast.aws.reader import read
 from holdfast.estate.placement import Placed
 from holdfast.kinds import live_calls as store_calls
-from holdfast.kinds.declarations import Bucket, Registry
 from holdfast.kinds.live_words import Own, bucket_policy
 from holdfast.rules import STORE_RULES
 from holdfast.rules.base import Outcome

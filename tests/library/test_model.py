@@ -26,7 +26,8 @@ from holdfast import (
     key,
     number,
 )
-from holdfast.model.facts import construct_id, illegal_name
+from holdfast.kinds.table.declaration import illegal_name
+from holdfast.model.facts import construct_id
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_construct_ids_are_alphanumeric(name: str) -> None:
         ),
         (lambda: estate(stack(table(), id="Shop-{stage}")), "stack Shop-{stage}: unknown placeholder 'stage'"),
         (
-            lambda: estate(stack(table(name="x{env}{env}{env}"), words={PROD: "p" * 120})),
+            lambda: estate(stack(table(name="x{env}{env}{env}"), environment_names={PROD: "p" * 120})),
             "in prod its name",
         ),
     ],
@@ -128,7 +129,7 @@ def test_a_name_may_repeat_in_another_region() -> None:
 
 
 def test_a_stack_fills_in_its_own_words() -> None:
-    (placed,) = estate(stack(table(), words={PROD: "production"})).placements([PROD])
+    (placed,) = estate(stack(table(), environment_names={PROD: "production"})).placements([PROD])
     assert (placed.name, placed.fill("{env}-{Env}-{region}")) == ("Shop-production", "production-Production-us-east-1")
 
 

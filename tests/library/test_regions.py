@@ -49,7 +49,7 @@ def test_every_arn_is_of_the_partition_and_every_rule_knows_it(
     # What a region that the library does not know has to be told: S3's prefix list, and RDS's authorities.
     env = Environment("live", Tier.PROD, region, s3_prefix_lists={region: "pl-1"})
     monkeypatch.setattr(layer, "built", lambda *_: ROOT / layer.FOLDER)
-    orders = replace(ORDERS, words={}, tables=tuple(t for t in ORDERS.tables if not t.only))
+    orders = replace(ORDERS, environment_names={}, tables=tuple(t for t in ORDERS.tables if not t.only))
     there = replace(alone(orders, replace(SESSIONS, undeployed=()), STORES), environments=(env,))
     synth(there, tmp_path)
     texts = {p: (tmp_path / f"{p.id}.template.json").read_text() for p in there.placements()}

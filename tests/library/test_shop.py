@@ -8,7 +8,7 @@ from shop import ESTATE
 from support import Json
 
 from holdfast import Tier
-from holdfast.kinds.declarations import Store
+from holdfast.model.store import Store
 
 
 def test_nothing_is_said_about_it(report: list[Json]) -> None:

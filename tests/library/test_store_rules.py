@@ -15,10 +15,10 @@ from shop_synth import synth
 from store_mutants import BESIDE, MUTATIONS, mutants, stack_mutants
 from support import Json
 
-from holdfast import Guard, Tier
+from holdfast import Broker, Database, Guard, Tier
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
-from holdfast.kinds.declarations import Broker, Database, Store
+from holdfast.model.store import Store
 from holdfast.rules import ACTIONABLE, BY_ID, judge
 from holdfast.rules.base import Finding, Outcome
 from holdfast.rules.former import CONTRACT

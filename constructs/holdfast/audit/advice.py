@@ -10,8 +10,8 @@ from holdfast.audit.account import TableSeen
 from holdfast.cfn.intrinsics import Unknown
 from holdfast.cfn.template import StackSeen, observe
 from holdfast.estate.placement import Placed
+from holdfast.kinds.table.declaration import Index, Table
 from holdfast.kinds.table.observed import GLOBAL_TABLE, Observed
-from holdfast.model.facts import Index, Table
 from holdfast.rules.live import IMPORT
 
 LONGEST = 240  # what CDK leaves of a path before its hash

@@ -19,10 +19,12 @@ from holdfast.contract.history import History
 from holdfast.days import day, days
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
+from holdfast.estate.stack import Stack
+from holdfast.kinds.table.declaration import Governance, Table
 from holdfast.kinds.table.observed import ObservedKey, Source
 from holdfast.model.declaration import DeclarationError
 from holdfast.model.environment import Environment
-from holdfast.model.facts import Governance, Guard, Stack, Table
+from holdfast.model.facts import Guard
 from holdfast.model.located import Declaration
 from holdfast.rules import TABLE_RULES, alarms, engine, excused, finding, live, standing, verdicts
 from holdfast.rules import estate as estate_rules

@@ -9,8 +9,10 @@ from holdfast.audit.account import Account, Aspect, StackLive, StoreSeen, stack_
 from holdfast.audit.ages import Ages
 from holdfast.cfn.intrinsics import Unknown
 from holdfast.estate.placement import Placed
-from holdfast.kinds.declarations import Bucket, Registry, Store
+from holdfast.kinds.bucket.declaration import Bucket
+from holdfast.kinds.registry.declaration import Registry
 from holdfast.kinds.table.observed import ObservedKey, Source
+from holdfast.model.store import Store
 from holdfast.policy.required import Policy, TagSource
 from holdfast.rules import BY_ID, STORE_RULES, engine, estate, finding, live, stores
 from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Verdict, fail, unknown

@@ -16,11 +16,16 @@ from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.kinds import live_calls as calls
 from holdfast.kinds import live_words as words
-from holdfast.kinds.declarations import Broker, Bucket, Cache, Database, Documents, Store
+from holdfast.kinds.broker.declaration import Broker
+from holdfast.kinds.bucket.declaration import Bucket
+from holdfast.kinds.cache.declaration import Cache
+from holdfast.kinds.database.declaration import Database
+from holdfast.kinds.documents.declaration import DocumentDatabase
 from holdfast.kinds.live_words import Own, Resource
 from holdfast.kinds.settings import CACHE_PARAMETERS, DOCUMENT_PARAMETERS, database_parameters
 from holdfast.kinds.table.observed import ObservedKey, Source
 from holdfast.model.facts import Encryption
+from holdfast.model.store import Store
 from holdfast.policy.required import TagSource
 from holdfast.shared.calls import Call
 
@@ -29,7 +34,7 @@ Hole = Callable[[CallError, str], Unknown]
 # What has to be listed for each kind of store, once for an account and region.
 LISTINGS: Mapping[type, tuple[Call, ...]] = {
     Database: (calls.INSTANCES, calls.CLUSTERS),
-    Documents: (calls.INSTANCES, calls.CLUSTERS),
+    DocumentDatabase: (calls.INSTANCES, calls.CLUSTERS),
     Cache: (calls.CACHES, calls.NODES, calls.USER_GROUPS, calls.USERS),
     Broker: (calls.BROKER_LIST,),
 }
@@ -257,7 +262,7 @@ class _Stack:
             case Database():
                 found = self._instance(store, name)
                 return self._cluster(store, name) if found is None or isinstance(found, Unknown) else found
-            case Documents():
+            case DocumentDatabase():
                 return self._cluster(store, name)
             case Cache():
                 return self._cache(name)
@@ -280,9 +285,9 @@ class _Stack:
         self._add(words.INSTANCE, name, words.instance(i, self._own, parameters, None))
         return found
 
-    def _cluster(self, store: Database | Documents, name: str) -> _Found | Unknown | None:
+    def _cluster(self, store: Database | DocumentDatabase, name: str) -> _Found | Unknown | None:
         listed, nodes = self._listed[calls.CLUSTERS], self._listed[calls.INSTANCES]
-        documents = isinstance(store, Documents)
+        documents = isinstance(store, DocumentDatabase)
         if isinstance(listed, Unknown):
             return listed
         if isinstance(nodes, Unknown) and not documents:
@@ -292,7 +297,7 @@ class _Stack:
             return None
         c, kind = own[0], words.DOCUMENTS if documents else words.CLUSTER
         found = _Found(c["DBClusterArn"], self._id(kind, name), str(c.get("Status", "available")))
-        declared = set(DOCUMENT_PARAMETERS if isinstance(store, Documents) else database_parameters(store))
+        declared = set(DOCUMENT_PARAMETERS if isinstance(store, DocumentDatabase) else database_parameters(store))
         group = [c["DBClusterParameterGroup"]] if c.get("DBClusterParameterGroup") else []
         parameters = self._parameters(kind, calls.CLUSTER_PARAMETERS, group, declared, found)
         logical_id = self._add(kind, name, words.cluster(c, self._own, parameters))

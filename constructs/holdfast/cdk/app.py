@@ -18,7 +18,7 @@ from holdfast.model.declaration import DeclarationError
 # Flags of former versions. What a flag decides, a forgotten flag drops from a template, with the data behind it.
 RETIRED = {
     "aurora": "engine=Engine.AURORA of the Database",
-    "documents": "Documents(…) in stores= of the stack",
+    "documents": "DocumentDatabase(…) in stores= of the stack",
     "topicPrefix": "topic_prefix of the Environment",
     "zones": "zones of the Environment",
 }

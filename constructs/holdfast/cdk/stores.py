@@ -10,14 +10,19 @@ from constructs import Construct
 
 from holdfast.estate.placement import Placed
 from holdfast.kinds.broker.construct import GuardedBroker
+from holdfast.kinds.broker.declaration import Broker
 from holdfast.kinds.bucket.construct import GuardedBucket
+from holdfast.kinds.bucket.declaration import Bucket
 from holdfast.kinds.cache.construct import GuardedCache
+from holdfast.kinds.cache.declaration import Cache
 from holdfast.kinds.database.construct.database import GuardedDatabase
 from holdfast.kinds.database.construct.functions import DatabaseFunctions
 from holdfast.kinds.database.construct.pool import DatabasePool
-from holdfast.kinds.declarations import Broker, Bucket, Cache, Database, Documents, Registry
-from holdfast.kinds.documents.construct import GuardedDocuments
+from holdfast.kinds.database.declaration import Database
+from holdfast.kinds.documents.construct import GuardedDocumentDatabase
+from holdfast.kinds.documents.declaration import DocumentDatabase
 from holdfast.kinds.registry.construct import ServiceRegistry
+from holdfast.kinds.registry.declaration import Registry
 from holdfast.model.declaration import DeclarationError
 from holdfast.shared.applications import statements as applications
 from holdfast.shared.applications.construct import application_policy
@@ -50,8 +55,8 @@ def add_stores(scope: Construct, placed: Placed, root: Path, key: kms.IKey, topi
             case Broker():
                 broker = GuardedBroker(scope, store, context)
                 uses += applications.of_broker(placed, store, raw(broker.cluster.attr_arn))
-            case Documents():
-                GuardedDocuments(scope, store, context)
+            case DocumentDatabase():
+                GuardedDocumentDatabase(scope, store, context)
             case Registry():
                 ServiceRegistry(scope, store, context)
                 uses += applications.of_registry(placed, store)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from holdfast.cfn.intrinsics import Reference, Resolver, Unknown
+from holdfast.kinds.table.declaration import AttributeType, Index, Key
 from holdfast.kinds.table.extra import DECLARED
 from holdfast.kinds.table.observed import (
     GLOBAL_TABLE,
@@ -22,7 +23,7 @@ from holdfast.kinds.table.observed import (
     parse_key,
     parse_kinds,
 )
-from holdfast.model.facts import Encryption, Index, Key, Kind
+from holdfast.model.facts import Encryption
 
 ALARM = "AWS::CloudWatch::Alarm"
 UNREAD = frozenset({"AlarmDescription", "OKActions", "Tags"})  # of an alarm, by any rule
@@ -420,14 +421,14 @@ def _tags(tags: Any) -> Mapping[str, str | Unknown] | Unknown:
     return {str(t["Key"]): t.get("Value", "") for t in tags if isinstance(t, Mapping) and "Key" in t}
 
 
-def _key(schema: Any, kinds: Mapping[str, Kind] | Unknown) -> Key | Unknown:
+def _key(schema: Any, kinds: Mapping[str, AttributeType] | Unknown) -> Key | Unknown:
     if isinstance(kinds, Unknown):
         return kinds
     key: Key | Unknown = _try(parse_key, schema, kinds)
     return key
 
 
-def _indexes(indexes: Any, kinds: Mapping[str, Kind] | Unknown) -> Mapping[str, Index | Unknown] | Unknown:
+def _indexes(indexes: Any, kinds: Mapping[str, AttributeType] | Unknown) -> Mapping[str, Index | Unknown] | Unknown:
     if isinstance(indexes, Unknown | str) or isinstance(kinds, Unknown):
         return indexes if isinstance(indexes, Unknown) else Unknown("the attribute types cannot be read")
     found: dict[str, Index | Unknown] = {}

@@ -8,22 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from holdfast.estate.placement import Placed, places
-from holdfast.kinds.declarations import Store, illegal_store_name
+from holdfast.estate.stack import Access, Processor, Stack
+from holdfast.kinds.table.declaration import Table, illegal_name
 from holdfast.model.declaration import DeclarationError, Located, checked, declared_at
 from holdfast.model.environment import Environment
-from holdfast.model.facts import (
-    Access,
-    ExternalKey,
-    Processor,
-    SharedKey,
-    Stack,
-    StackKey,
-    Table,
-    illegal_name,
-    unknown_placeholders,
-)
+from holdfast.model.facts import ExternalKey, SharedKey, StackKey, unknown_placeholders
 from holdfast.model.owners import Owner
 from holdfast.model.regions import partition
+from holdfast.model.store import Store
 from holdfast.policy.required import DEFAULT, Policy, TagSource
 from holdfast.shared.applications.statements import policy_name
 
@@ -135,7 +127,7 @@ class Estate:
     def _check_stack(self, stack: Stack) -> None:
         if wrong := unknown_placeholders(stack.id):
             raise DeclarationError(f"stack {stack.id}: {wrong}", declared_at(stack))
-        named = (*(stack.environments or ()), *stack.undeployed, *stack.words)
+        named = (*(stack.environments or ()), *stack.undeployed, *stack.environment_names)
         stores = (*stack.tables, *stack.stores)
         for env, declaration in (
             *((env, stack) for env in named),
@@ -195,8 +187,9 @@ class Estate:
                     f"stack {placed.id} is declared twice for {placed.env.label}; rename or merge one",
                     declared_at(placed.stack),
                 )
-            stores = (*placed.tables, *placed.stores, *placed.stack.processors, *placed.stack.access)
-            names = (placed.stack.id, *(s.name for s in stores), *placed.tell)
+            stores = (*placed.tables, *placed.stores)
+            users: tuple[Processor | Access, ...] = (*placed.stack.processors, *placed.stack.access)
+            names = (placed.stack.id, *(s.name for s in stores), *(u.name for u in users), *placed.tell)
             if isinstance(key := self._key(placed.stack), ExternalKey):
                 names = (*names, key.arn)
             if placed.account is None and any("{account}" in name for name in names):
@@ -226,11 +219,11 @@ class Estate:
                     raise DeclarationError(said, declared_at(table))
                 _claim(owners, placed, "table", name, table)
             for store in placed.stores:
-                kind, name = type(store).__name__.lower(), placed.fill(store.name)
-                if wrong := illegal_store_name(kind, name, placed.region):
-                    said = f"{kind} {store.name}: in {placed.env.label} its name {wrong}"
+                name = placed.fill(store.name)
+                if wrong := store.illegal_name(name, placed.region):
+                    said = f"{store.kind} {store.name}: in {placed.env.label} its name {wrong}"
                     raise DeclarationError(said, declared_at(store))
-                _claim(owners, placed, kind, name, store)
+                _claim(owners, placed, store.kind, name, store)
             # IAM knows no regions: its names are the account's.
             policies = [placed.fill(access.name) for access in placed.stack.access]
             for name in (*policies, *([policy_name(placed)] if placed.stores else [])):

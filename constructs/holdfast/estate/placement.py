@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from holdfast.kinds.declarations import Broker, Store, Topic
+from holdfast.estate.stack import Stack
+from holdfast.kinds.broker.declaration import Broker, Topic
+from holdfast.kinds.table.declaration import Attribute, Governance, Table
 from holdfast.model.declaration import DeclarationError, declared_at
 from holdfast.model.environment import Environment, Place
-from holdfast.model.facts import Assumed, Attribute, ExternalKey, Fact, Governance, Guard, Stack, Table, fill
+from holdfast.model.facts import Assumed, ExternalKey, Fact, Guard, fill
+from holdfast.model.store import Store
 from holdfast.policy.required import DEFAULT, OF_STORES, Policy, TagSource, lifetime, required
 
 KEY_ID = "Key"  # the logical id of the key that a stack makes
@@ -31,7 +34,7 @@ class Placed:
     @property
     def environment_name(self) -> str:
         """What this system calls the environment: some say ``production`` for prod."""
-        return self.stack.words.get(self.env, self.env.label)
+        return self.stack.environment_names.get(self.env, self.env.label)
 
     @cached_property
     def place(self) -> Place:

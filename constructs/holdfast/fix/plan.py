@@ -11,9 +11,10 @@ from holdfast.audit.account import Account, StackLive, TableSeen
 from holdfast.cfn.intrinsics import Unknown
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
+from holdfast.kinds.table.declaration import Table
 from holdfast.kinds.table.observed import Source
 from holdfast.model.environment import Environment
-from holdfast.model.facts import Durable, Encryption, Fact, Table
+from holdfast.model.facts import Durable, Encryption, Fact
 from holdfast.rules.base import ORDER, Finding, Outcome
 
 SEE_AUDIT = "`holdfast audit` says what it takes"

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from types import ModuleType
 
 import holdfast
-from holdfast.kinds import declarations as stores
 
 EXAMPLES = {
     "DEMANDS": "Policy(demands=(*DEMANDS, Demand(guards=Guard.RETAIN, lifetime=Durable)))",
@@ -15,7 +14,7 @@ EXAMPLES = {
     "Access": 'Access(name="orders-app-{env}", table="orders-{env}", actions=("GetItem", "PutItem"))',
     "Aspect": 'Environment("dev", Tier.TEST, "eu-west-1", differs=(Aspect.BILLING,))',
     "Assumed": 'Assumed(Fact.KEY_TYPES, "the source gives names and no types")',
-    "Attribute": 'key(Attribute("checksum", Kind.BINARY))',
+    "Attribute": 'key(Attribute("checksum", AttributeType.BINARY))',
     "Data": "Data.PERSONAL",
     "DeclarationError": 'DeclarationError("stack Shop: two tables are called orders; rename or drop one")',
     "Demand": "Policy(demands=(Demand(guards=Guard.RETAIN, lifetime=Durable),))",
@@ -30,7 +29,7 @@ EXAMPLES = {
     "Governance": "State(governance=Governance.ORPHAN)",
     "Guard": "Guard.RETAIN | Guard.PITR",
     "Item": 'Item({"PK": "USER#{userId}", "SK": "METADATA"})',
-    "Kind": "Kind.NUMBER",
+    "AttributeType": "AttributeType.NUMBER",
     "Match": "Match.PREFIX",
     "Naming": 'Naming(begins="shop-", existing=("orders-{env}",), reason="roles match the prefix")',
     "Owner": 'Owner(name="shop-team", tell=("mailto:shop@example.com",))',
@@ -73,8 +72,8 @@ EXAMPLES = {
         'Database(name="shop-{env}", purpose="Customers.", schema="shop", data=Data.PERSONAL, '
         'backups=Backups(schedules={"daily": "cron(0 2 * * ? *)"}, keep=timedelta(days=35)))'
     ),
-    "Documents": (
-        'Documents(name="docs-{env}", purpose="Reviews.", data=Data.PERSONAL, '
+    "DocumentDatabase": (
+        'DocumentDatabase(name="docs-{env}", purpose="Reviews.", data=Data.PERSONAL, '
         'backups=Backups(schedules={"daily": "cron(0 2 * * ? *)"}, keep=timedelta(days=35)))'
     ),
     "Engine": "Engine.AURORA",
@@ -93,7 +92,7 @@ CONSTANTS = {
     "DEMANDS": "What a policy demands unless it says otherwise.",
     "TAGS": "The tags that a policy requires unless it says otherwise.",
 }
-MODULES: tuple[ModuleType, ...] = (holdfast, stores)
+MODULES: tuple[ModuleType, ...] = (holdfast,)
 
 
 def page() -> str:

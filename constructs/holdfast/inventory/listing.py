@@ -8,12 +8,12 @@ from typing import Any
 
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
-from holdfast.kinds.declarations import Backups, Broker, Bucket, Cache, Database, Documents, Registry, Store
-from holdfast.kinds.declarations import assumptions as store_assumptions
+from holdfast.kinds.table.declaration import Index, Key, Stream, Table
 from holdfast.model.declaration import DeclarationError
-from holdfast.model.facts import NONE, Fact, Guard, Index, Key, Stream, Table
+from holdfast.model.facts import NONE, Fact, Guard
+from holdfast.model.store import Store
 from holdfast.policy.required import lifetime
-from holdfast.text import columns, span
+from holdfast.text import columns
 
 VERSION = 1
 SHORT = {
@@ -105,7 +105,7 @@ def store_entry(placed: Placed, store: Store) -> dict[str, Any]:
     """One store that is no table, in one environment."""
     return {
         "store": placed.fill(store.name),
-        "kind": type(store).__name__.lower(),
+        "kind": store.kind,
         "environment": placed.env.label,
         "region": placed.region,
         "system": placed.stack.system,
@@ -115,48 +115,9 @@ def store_entry(placed: Placed, store: Store) -> dict[str, Any]:
         "lifetime": lifetime(store),
         "data": store.data.value,
         "guards": [g.name for g in Guard if g in placed.required(store)],
-        "facts": dict(facts(store, placed.env.topic_prefix)),
+        "facts": dict(store.facts(placed.env.topic_prefix)),
         "assumed": [{k: v for k, v in a.items() if k != "table"} for a in assumed_of_store(placed, store)],
     }
-
-
-def facts(store: Store, prefix: str | None = None) -> Iterator[tuple[str, str]]:
-    """What is declared about a store, in words."""
-    match store:
-        case Database():
-            yield "schema", f"schemas/{store.schema}"
-            yield "engine", store.engine.value
-            yield "recovery", f"any second of the last {store.recovery.days} days"
-            yield from _backups(store.backups)
-            if store.pool:
-                yield (
-                    "pool",
-                    f"{store.pool.max_open} open, {store.pool.max_idle} idle, for {span(store.pool.max_lifetime)}",
-                )
-            if store.upkeep:
-                yield "partitioned", ", ".join(store.upkeep.partitioned)
-        case Documents():
-            yield "recovery", f"any second of the last {store.recovery.days} days"
-            yield from _backups(store.backups)
-        case Cache():
-            yield from ((f.pattern, f"expires after {span(f.ttl)}") for f in store.families)
-        case Broker():
-            for t in store.topics:
-                yield (
-                    store.topic(t, prefix),
-                    f"{t.partitions} partitions, {t.replication} replicas, kept {span(t.keep)}",
-                )
-        case Bucket():
-            yield from ((p.path, p.fate or "kept") for p in store.prefixes)
-            if store.locked:
-                yield "locked", f"nothing is deleted before {store.locked.days} days"
-        case Registry():
-            yield from ((s.name, f"port {s.port}, gRPC {s.grpc_port}") for s in store.services)
-
-
-def _backups(backups: Backups) -> Iterator[tuple[str, str]]:
-    for name, schedule in backups.schedules.items():
-        yield f"{name} backup", f"{schedule}, kept {backups.keep.days} days"
 
 
 def assumed_of_store(placed: Placed, store: Store) -> list[dict[str, Any]]:
@@ -170,7 +131,7 @@ def assumed_of_store(placed: Placed, store: Store) -> list[dict[str, Any]]:
             "value": value,
             "reason": reason,
         }
-        for what, value, reason in (*owner, *store_assumptions(store))
+        for what, value, reason in (*owner, *store.assumptions())
     ]
 
 

@@ -10,9 +10,10 @@ from holdfast.contract import page, states
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
 from holdfast.inventory import api
-from holdfast.inventory.listing import facts, short
-from holdfast.kinds.declarations import Store, assumptions
-from holdfast.model.facts import Guard, Index, Table
+from holdfast.inventory.listing import short
+from holdfast.kinds.table.declaration import Index, Table
+from holdfast.model.facts import Guard
+from holdfast.model.store import Store
 from holdfast.policy.required import lifetime
 from holdfast.rules import RULES
 from holdfast.rules.base import Rule
@@ -106,8 +107,8 @@ def _store(store: Store, places: Iterable[Placed]) -> Iterator[str]:
     yield f"{store.purpose} *{kind}, {lifetime(store)}, {store.data.value}.*\n"
     yield "| fact | declared |"
     yield "|---|---|"
-    assumed = {what for what, _, _ in assumptions(store)}
-    yield from (f"| `{what}`{' (assumed)' if what in assumed else ''} | {value} |" for what, value in facts(store))
+    assumed = {what for what, _, _ in store.assumptions()}
+    yield from (f"| `{what}`{' (assumed)' if what in assumed else ''} | {value} |" for what, value in store.facts())
     yield ""
     for p in places:
         yield f"- {p.env.label}: `{p.fill(store.name)}` — {short(p.required(store))}"

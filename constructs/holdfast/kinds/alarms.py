@@ -8,8 +8,11 @@ from typing import Any
 
 from holdfast.estate.placement import Placed
 from holdfast.kinds.broker.alarms import broker_alarms, documents_alarms
-from holdfast.kinds.declarations import Broker, Database, Documents, Engine, Store
+from holdfast.kinds.broker.declaration import Broker
+from holdfast.kinds.database.declaration import Database, Engine
+from holdfast.kinds.documents.declaration import DocumentDatabase
 from holdfast.model.facts import Guard
+from holdfast.model.store import Store
 from holdfast.policy.required import Thresholds
 from holdfast.shared.alarms.alarm import PERIOD, Alarm, Metric, table_widgets, waiting
 
@@ -69,7 +72,7 @@ def store_alarms(placed: Placed, store: Store) -> Iterator[Alarm]:
             yield _backups(name, vault_name(placed))
         case Broker():
             yield from broker_alarms(placed, store)
-        case Documents():
+        case DocumentDatabase():
             yield from documents_alarms(name, placed.policy.thresholds)
         case _:
             return

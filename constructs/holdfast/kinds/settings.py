@@ -7,7 +7,11 @@ from typing import Any
 
 from holdfast.estate.placement import Placed
 from holdfast.kinds.alarms import function_names, max_connections
-from holdfast.kinds.declarations import Broker, Cache, Database, Documents, Engine, Pool, Store
+from holdfast.kinds.broker.declaration import Broker
+from holdfast.kinds.cache.declaration import Cache
+from holdfast.kinds.database.declaration import Database, Engine, Pool
+from holdfast.kinds.documents.declaration import DocumentDatabase
+from holdfast.model.store import Store
 from holdfast.shared.key.policy import ACCOUNT, log_groups
 
 POSTGRES_MAJOR = "17"
@@ -121,7 +125,7 @@ def written_logs(placed: Placed, store: Store) -> Iterator[str]:
             yield from (f"{own}/{function}" for function in function_names(name, store).values())
             if store.pool:
                 yield f"/aws/rds/proxy/{name}"
-        case Documents():
+        case DocumentDatabase():
             yield from (f"/aws/docdb/{name}/{word}" for word in DOCUMENT_LOGS)
         case Broker():
             yield f"{own}/broker"

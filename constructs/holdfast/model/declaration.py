@@ -13,7 +13,6 @@ from typing import Any, TypeVar, get_type_hints
 from holdfast.model import typed
 
 T = TypeVar("T")
-LATER: dict[str, Any] = {}  # types that a field names though its module cannot import them: theirs adds them here
 
 
 class DeclarationError(ValueError):
@@ -107,7 +106,7 @@ def shown(file: str, line: int | None) -> str:
 
 def _hints(cls: Any) -> dict[str, Any]:
     """The types of the fields that can be given."""
-    found = get_type_hints(cls, localns={**LATER, **vars(sys.modules[cls.__module__])})
+    found = get_type_hints(cls, localns=vars(sys.modules[cls.__module__]))
     return {f.name: found[f.name] for f in fields(cls) if f.init}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-DECLARED = ("Table", "Database", "Cache", "Broker", "Bucket", "Documents", "Registry")
+DECLARED = ("Table", "Database", "Cache", "Broker", "Bucket", "DocumentDatabase", "Registry")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

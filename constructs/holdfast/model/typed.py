@@ -24,6 +24,7 @@ EXAMPLES = {
     "Durable": "Durable()",
     "Index": 'gsi("email")',
     "Key": 'key("id")',
+    "Store": "Database(…)",
     "Transient": 'Transient(ttl="expiresAt")',
 }
 LONGEST = 60  # characters of a wrong value that are worth showing

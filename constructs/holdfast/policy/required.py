@@ -7,20 +7,10 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Protocol
 
+from holdfast.kinds.table.declaration import Table
 from holdfast.model.declaration import DeclarationError, checked
 from holdfast.model.environment import Environment, Tier
-from holdfast.model.facts import (
-    NONE,
-    Data,
-    Durable,
-    ExternalKey,
-    Guard,
-    SharedKey,
-    StackKey,
-    Table,
-    Transient,
-    wrong_cidr,
-)
+from holdfast.model.facts import NONE, Data, Durable, ExternalKey, Guard, SharedKey, StackKey, Transient, wrong_cidr
 
 MAX_RECOVERY_DAYS = 35  # DynamoDB's own limit
 

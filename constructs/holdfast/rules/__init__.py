@@ -10,10 +10,11 @@ from holdfast.cfn.template import StackSeen
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
 from holdfast.garbage import uncollected
-from holdfast.kinds.declarations import Store
+from holdfast.kinds.table.declaration import Table
 from holdfast.model.declaration import DeclarationError, declared_at
 from holdfast.model.environment import Environment
-from holdfast.model.facts import Table, Waiver
+from holdfast.model.facts import Waiver
+from holdfast.model.store import Store
 from holdfast.rules import alarms, contract, estate, live, protection, resources, schema, shape, stores, waivers
 from holdfast.rules.base import Finding, Rule, Source
 from holdfast.rules.engine import ACTIONABLE, finding, run, untouchable

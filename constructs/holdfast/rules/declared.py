@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
+from holdfast.estate.stack import Stack
+from holdfast.kinds.table.access import Entity, Match, Pattern
+from holdfast.kinds.table.declaration import Key, Projection, Table
 from holdfast.kinds.table.reserved import RESERVED
-from holdfast.model.access import Entity, Match, Pattern
 from holdfast.model.environment import Tier
-from holdfast.model.facts import Key, Projection, Stack, Table
 
 MANY_COPIES = 5  # writes per new item from which on a table is worth a look
 MILLISECONDS = 10**11  # as seconds this is the year 5138, as milliseconds 1973
@@ -158,9 +159,9 @@ def renamed(d: Declared) -> Found:
             yield part, f"{_called(part)} is keyed on {name}, and new items carry {new} instead"
 
 
-def few_values(d: Declared) -> Found:
+def low_cardinality(d: Declared) -> Found:
     for part, key in d.keys:
-        if key.partition.name in d.table.few_values:
+        if key.partition.name in d.table.low_cardinality:
             yield part, f"{_called(part)} is partitioned by {key.partition.name}, which has few distinct values"
 
 

@@ -10,10 +10,11 @@ from holdfast.cfn.intrinsics import Unknown
 from holdfast.cfn.template import StackSeen, exported_keys, observe, observe_key, table_names
 from holdfast.cfn.tree import texts
 from holdfast.estate.placement import Placed
-from holdfast.kinds.declarations import Store
+from holdfast.kinds.table.declaration import Table
 from holdfast.kinds.table.observed import GLOBAL_TABLE, Observed, ObservedKey
 from holdfast.model.environment import Tier
-from holdfast.model.facts import Data, Durable, Table
+from holdfast.model.facts import Data, Durable
+from holdfast.model.store import Store
 from holdfast.rules.base import EXEMPT, Check, Finding, Outcome, Rule, Source, Verdict, run_check
 from holdfast.rules.store_subject import StoreSubject, cluster_of, find, identified, mentioned, strangers
 from holdfast.rules.subjects import (

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from holdfast.cfn.intrinsics import Unknown
 from holdfast.cfn.template import StackSeen, observe
 from holdfast.estate.placement import Placed
+from holdfast.estate.stack import Stack
+from holdfast.kinds.table.declaration import Attribute, Key, Table
 from holdfast.kinds.table.observed import GLOBAL_TABLE, NamedKey, Observed
 from holdfast.model.declaration import checked
 from holdfast.model.environment import Environment, Tier
-from holdfast.model.facts import Attribute, Data, Durable, Key, Stack, StackKey, Table, Transient
+from holdfast.model.facts import Data, Durable, StackKey, Transient
 from holdfast.policy.required import DEFAULT, Policy, TagSource
 from holdfast.rules import estate, protection
 from holdfast.rules.base import Check, Finding, Rule, Verdict, fail, unknown

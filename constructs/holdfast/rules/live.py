@@ -8,10 +8,21 @@ from dataclasses import replace
 from holdfast.audit.account import IndexUse, TableSeen
 from holdfast.cfn.intrinsics import Unknown
 from holdfast.estate.placement import Assumption, Placed
+from holdfast.kinds.table.declaration import (
+    Attribute,
+    AttributeType,
+    Governance,
+    Index,
+    Key,
+    LocalIndex,
+    Projection,
+    Table,
+    Usage,
+)
 from holdfast.kinds.table.observed import Observed
 from holdfast.model.declaration import DeclarationError
 from holdfast.model.environment import Aspect
-from holdfast.model.facts import Attribute, Fact, Governance, Index, Key, Kind, LocalIndex, Projection, Table, Usage
+from holdfast.model.facts import Fact
 from holdfast.rules.base import EXEMPT, PASS, Outcome, Rule, Severity, Verdict, fail, unknown
 
 WINDOW_DAYS = 30  # over which reads of an index are counted
@@ -356,12 +367,14 @@ def corrected(placed: Placed, table: Table, seen: Observed) -> Table:
         indexes = [replace(i, key=_retyped(i.key, kinds)) for i in indexes]
     local = tuple(_local(i, seen, kinds, facts) for i in table.local_indexes)
     try:
-        return replace(table, key=key, indexes=tuple(indexes), local_indexes=local, few_values=(), renamed={})
+        return replace(table, key=key, indexes=tuple(indexes), local_indexes=local, low_cardinality=(), renamed={})
     except DeclarationError:
         return table
 
 
-def _local(declared: LocalIndex, seen: Observed, kinds: Mapping[str, Kind], facts: Collection[Fact]) -> LocalIndex:
+def _local(
+    declared: LocalIndex, seen: Observed, kinds: Mapping[str, AttributeType], facts: Collection[Fact]
+) -> LocalIndex:
     live = _every(seen).get(declared.name)
     if isinstance(live, Index) and declared.assumed and live.key.sort:
         declared = replace(declared, sort=live.key.sort)
@@ -372,7 +385,7 @@ def _local(declared: LocalIndex, seen: Observed, kinds: Mapping[str, Kind], fact
     return replace(declared, sort=Attribute(declared.sort.name, kinds.get(declared.sort.name, declared.sort.kind)))
 
 
-def _retyped(key: Key, kinds: Mapping[str, Kind]) -> Key:
+def _retyped(key: Key, kinds: Mapping[str, AttributeType]) -> Key:
     partition, *sort = (Attribute(a.name, kinds.get(a.name, a.kind)) for a in key.attributes)
     return Key(partition, sort[0] if sort else None)
 
@@ -381,7 +394,7 @@ def _names(key: Key) -> tuple[str, ...]:
     return tuple(a.name for a in key.attributes)
 
 
-def _kinds(table: Table) -> dict[str, Kind]:
+def _kinds(table: Table) -> dict[str, AttributeType]:
     return {a.name: a.kind for a in table.attributes}
 
 
@@ -434,12 +447,12 @@ def _index_parts(index: Index, key: Sequence[Attribute]) -> list[str]:
 
 def attribute_line(a: Attribute) -> str:
     match a.kind:
-        case Kind.STRING:
+        case AttributeType.STRING:
             return _quoted(a.name)
-        case Kind.NUMBER:
+        case AttributeType.NUMBER:
             return f"number({_quoted(a.name)})"
-        case Kind.BINARY:
-            return f"Attribute({_quoted(a.name)}, Kind.BINARY)"
+        case AttributeType.BINARY:
+            return f"Attribute({_quoted(a.name)}, AttributeType.BINARY)"
 
 
 def _quoted(text: object) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from datetime import date
 
 from holdfast.estate.estate import Estate
-from holdfast.model.facts import Stack, Table
+from holdfast.estate.stack import Stack
+from holdfast.kinds.table.declaration import Table
 from holdfast.rules import declared as check
 from holdfast.rules.base import Check, Finding, Outcome, Rule, Severity, Source, Verdict, run_check
 from holdfast.rules.waivers import standing, waived
@@ -145,7 +146,7 @@ RULES: tuple[Rule, ...] = (
             "needed as they are, append a shard number to them and query each shard."
         ),
         severity=Severity.MEDIUM,
-        checks=(_each(check.few_values),),
+        checks=(_each(check.low_cardinality),),
     ),
     Rule(
         id="HF407",

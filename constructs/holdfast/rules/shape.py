@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from holdfast.cfn.intrinsics import Unknown
+from holdfast.kinds.table.declaration import Index, Key, Projection, Provisioned
 from holdfast.kinds.table.observed import TABLE, Source
-from holdfast.model.facts import Index, Key, Projection, Provisioned
 from holdfast.rules.base import PASS, Check, Rule, Severity, Verdict, at, fail, unknown
 from holdfast.rules.same import alike, filled, same_policy
 from holdfast.rules.subjects import TableSubject

@@ -9,11 +9,14 @@ from typing import Any
 from holdfast.cfn.intrinsics import Unknown
 from holdfast.cfn.template import StackSeen
 from holdfast.kinds.alarms import vault_name
-from holdfast.kinds.declarations import Backups, Bucket, Database, Documents
+from holdfast.kinds.bucket.declaration import Bucket
+from holdfast.kinds.database.declaration import Database
+from holdfast.kinds.documents.declaration import DocumentDatabase
 from holdfast.kinds.settings import BACKUP_MINUTES, BACKUP_POLICY, BUCKET_BACKUP_POLICY
 from holdfast.kinds.table.observed import Source
 from holdfast.model.facts import Guard
 from holdfast.model.regions import partition
+from holdfast.model.store import Backups
 from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
 from holdfast.rules.store_subject import (
     CLUSTER,
@@ -67,7 +70,7 @@ def recoverable(s: StoreSubject) -> Verdict:
                 ),
             ],
         )
-    assert isinstance(s.store, Database | Documents)
+    assert isinstance(s.store, Database | DocumentDatabase)
     days = s.store.recovery.days
     wanted = [Need(f"recovery does not reach back {days} days", "BackupRetentionPeriod", at_least(days), 1)]
     if s.type in (INSTANCE, CLUSTER) and s.stack.source is not Source.LIVE:  # no API shows it: whoever deletes says it

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.cfn.intrinsics import Reference, Unknown
 from holdfast.cfn.template import StackSeen
-from holdfast.kinds.declarations import Bucket
+from holdfast.kinds.bucket.declaration import Bucket
 from holdfast.kinds.settings import bucket_policy, emptied_by, log_days, log_delivery
 from holdfast.model.facts import Guard
 from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown

@@ -11,7 +11,12 @@ from holdfast.cfn.intrinsics import Reference, Unknown
 from holdfast.cfn.template import TOPIC, heard
 from holdfast.kinds.alarms import store_alarms
 from holdfast.kinds.broker.alarms import LagAlarm
-from holdfast.kinds.declarations import Broker, Bucket, Cache, Database, Documents, Engine, Pool, Registry
+from holdfast.kinds.broker.declaration import Broker
+from holdfast.kinds.bucket.declaration import Bucket
+from holdfast.kinds.cache.declaration import Cache
+from holdfast.kinds.database.declaration import Database, Engine, Pool
+from holdfast.kinds.documents.declaration import DocumentDatabase
+from holdfast.kinds.registry.declaration import Registry
 from holdfast.kinds.settings import (
     BACKUP_WINDOW,
     CACHE_LOGS,
@@ -139,7 +144,7 @@ def configured(s: StoreSubject) -> Verdict:
                 Need("its own backup runs into those of the vault", "PreferredBackupWindow", exactly(BACKUP_WINDOW)),
                 *([] if s.type == CLUSTER else watched),
             ]
-        case Documents():
+        case DocumentDatabase():
             parameters = _settings_in(s, ("@DBClusterParameterGroupName", "Parameters"), DOCUMENT_PARAMETERS)
             wanted = [Need("its version gets no fixes", "EngineVersion", starting("5."))]
         case Cache():
@@ -220,7 +225,7 @@ def logs_kept(s: StoreSubject) -> Verdict:
 
 
 def in_zones(s: StoreSubject) -> Verdict:
-    if not s.prod or not isinstance(s.store, Database | Documents | Cache | Broker):
+    if not s.prod or not isinstance(s.store, Database | DocumentDatabase | Cache | Broker):
         return EXEMPT
     if s.type in (CLUSTER, DOCUMENTS):
         kind = INSTANCE if s.type == CLUSTER else DOCUMENTS_INSTANCE
@@ -357,7 +362,7 @@ SECRET_KEY = {
 
 def credentials(s: StoreSubject) -> Verdict:
     """Nobody ever typed the password, and it changes by itself."""
-    if not isinstance(s.store, Database | Documents):
+    if not isinstance(s.store, Database | DocumentDatabase):
         return EXEMPT
     return met(
         s,

@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.cfn.intrinsics import Reference, Unknown
 from holdfast.cfn.template import StackSeen
 from holdfast.kinds.alarms import failed_jobs, function_names
-from holdfast.kinds.declarations import DRIFT_SCHEDULE, Database
+from holdfast.kinds.database.declaration import DRIFT_SCHEDULE, Database
 from holdfast.kinds.settings import BACKUP_POLICY, BUCKET_BACKUP_POLICY, MONITORING_POLICY
 from holdfast.model.regions import partition
 from holdfast.rules.access import SERVICE

@@ -7,7 +7,9 @@ from typing import Any
 
 from holdfast.cfn.intrinsics import Reference, Unknown
 from holdfast.cfn.template import StackSeen
-from holdfast.kinds.declarations import Bucket, Database, Registry
+from holdfast.kinds.bucket.declaration import Bucket
+from holdfast.kinds.database.declaration import Database
+from holdfast.kinds.registry.declaration import Registry
 from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
 from holdfast.rules.same import alike
 from holdfast.rules.store_subject import (
@@ -99,7 +101,7 @@ def no_ranges(r: Resource) -> Verdict:
 def isolated(of: StackSubject) -> Verdict:
     """A network that nothing leaves but for AWS's own end points, that is watched, and whose default group is empty."""
     stack, placed = of.stack, of.placed
-    if not any(not isinstance(s, Bucket | Registry) for s in placed.stores):
+    if not any(s.networked for s in placed.stores):
         return EXEMPT
     problems = [*_unwatched(stack), *_openings(stack)]
     reached = {

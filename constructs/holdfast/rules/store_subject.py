@@ -11,10 +11,16 @@ from typing import Any
 from holdfast.cfn.intrinsics import Reference, Resolver, Unknown
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
-from holdfast.kinds.declarations import Broker, Bucket, Cache, Database, Documents, Registry, Store
+from holdfast.kinds.broker.declaration import Broker
+from holdfast.kinds.bucket.declaration import Bucket
+from holdfast.kinds.cache.declaration import Cache
+from holdfast.kinds.database.declaration import Database
+from holdfast.kinds.documents.declaration import DocumentDatabase
+from holdfast.kinds.registry.declaration import Registry
 from holdfast.model.environment import Tier
 from holdfast.model.facts import NONE, Guard
 from holdfast.model.regions import partition
+from holdfast.model.store import Store
 from holdfast.rules.base import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 from holdfast.rules.same import alike
 from holdfast.rules.store_types import foreign_types
@@ -34,7 +40,7 @@ FUNCTION, LOG_GROUP, QUEUE, ROLE = (
 # The resource that is the store itself, and the property that names it.
 IDENTITY: Mapping[type[Store], Mapping[str, str]] = {
     Database: {INSTANCE: "DBInstanceIdentifier", CLUSTER: "DBClusterIdentifier"},
-    Documents: {DOCUMENTS: "DBClusterIdentifier"},
+    DocumentDatabase: {DOCUMENTS: "DBClusterIdentifier"},
     Cache: {CACHE: "ReplicationGroupId"},
     Broker: {BROKER: "ClusterName"},
     Bucket: {BUCKET: "BucketName"},

@@ -9,9 +9,11 @@ from typing import Any, Protocol
 from holdfast.cfn.intrinsics import Unknown
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
-from holdfast.kinds.declarations import Store
+from holdfast.estate.stack import Processor
+from holdfast.kinds.table.declaration import Table
 from holdfast.kinds.table.observed import Observed, ObservedKey
-from holdfast.model.facts import Guard, Processor, Table
+from holdfast.model.facts import Guard
+from holdfast.model.store import Store
 
 
 def encrypting_key(placed: Placed, stack: StackSeen, value: Any) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.estate.placement import Placed
-from holdfast.kinds.declarations import Broker
+from holdfast.kinds.broker.declaration import Broker
 from holdfast.policy.required import Thresholds
 from holdfast.shared.alarms.alarm import Alarm, Metric
 

@@ -10,7 +10,7 @@ from aws_cdk import aws_msk as msk
 from constructs import Construct
 
 from holdfast.kinds.broker.alarms import broker_alarms
-from holdfast.kinds.declarations import Broker, Topic
+from holdfast.kinds.broker.declaration import Broker, Topic
 from holdfast.kinds.settings import server_properties
 from holdfast.model.environment import Tier
 from holdfast.model.facts import Guard, construct_id

@@ -9,7 +9,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk.aws_s3 import mixins
 from constructs import Construct
 
-from holdfast.kinds.declarations import Bucket, Prefix
+from holdfast.kinds.bucket.declaration import Bucket, Prefix
 from holdfast.kinds.settings import BUCKET_BACKUP_POLICY, bucket_policy, log_days, log_delivery
 from holdfast.model.environment import Tier
 from holdfast.model.facts import Guard

@@ -6,7 +6,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_elasticache as elasticache
 from constructs import Construct
 
-from holdfast.kinds.declarations import Cache
+from holdfast.kinds.cache.declaration import Cache
 from holdfast.kinds.settings import CACHE_LOGS, CACHE_PARAMETERS, CACHE_VERSION, NOBODY, SNAPSHOT_DAYS
 from holdfast.model.environment import Tier
 from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge

@@ -7,7 +7,7 @@ from aws_cdk import aws_docdb as docdb
 from constructs import Construct
 
 from holdfast.kinds.alarms import store_alarms
-from holdfast.kinds.declarations import Documents
+from holdfast.kinds.documents.declaration import DocumentDatabase
 from holdfast.kinds.settings import BACKUP_WINDOW, DOCUMENT_LOGS, DOCUMENT_PARAMETERS, DOCUMENTS_VERSION
 from holdfast.model.environment import Tier
 from holdfast.model.facts import Guard
@@ -20,10 +20,10 @@ from holdfast.shared.logs.construct import log_group
 FAMILY = "docdb5.0"
 
 
-class GuardedDocuments(Construct):
+class GuardedDocumentDatabase(Construct):
     """A cluster with exactly the guards that the policy asks for; TLS, audit and encryption it has always."""
 
-    def __init__(self, scope: Construct, store: Documents, context: StoreContext) -> None:
+    def __init__(self, scope: Construct, store: DocumentDatabase, context: StoreContext) -> None:
         super().__init__(scope, store.id)
         placed, network = context.placed, context.network
         name = placed.fill(store.name)

@@ -6,7 +6,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from holdfast.kinds.declarations import Registry
+from holdfast.kinds.registry.declaration import Registry
 from holdfast.kinds.settings import DNS
 from holdfast.model.facts import construct_id
 from holdfast.shared.construct.context import StoreContext

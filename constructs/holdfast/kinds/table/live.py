@@ -10,6 +10,7 @@ from typing import Any
 
 from holdfast.audit.account import ONLY_IN_TEMPLATES, IndexUse, TableSeen
 from holdfast.cfn.intrinsics import Unknown
+from holdfast.kinds.table.declaration import AttributeType, Index, Key
 from holdfast.kinds.table.observed import (
     TABLE,
     Observed,
@@ -20,7 +21,7 @@ from holdfast.kinds.table.observed import (
     parse_key,
     parse_kinds,
 )
-from holdfast.model.facts import Encryption, Index, Key, Kind
+from holdfast.model.facts import Encryption
 
 Answer = Mapping[str, Any]
 ROTATION_DAYS = 365  # what KMS does unless told otherwise
@@ -180,13 +181,13 @@ def _stream(stream: Answer) -> str | None:
     return str(stream["StreamViewType"]) if stream.get("StreamEnabled") else None
 
 
-def _key(schema: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]) -> Key:
+def _key(schema: Sequence[Mapping[str, str]], kinds: Mapping[str, AttributeType]) -> Key:
     if len({part["KeyType"] for part in schema}) < len(schema):
         raise ValueError("several attributes make up one part of the key, which no declaration can ask for")
     return parse_key(schema, kinds)
 
 
-def _indexes(indexes: Sequence[Answer], kinds: Mapping[str, Kind]) -> Iterator[tuple[str, Index | Unknown]]:
+def _indexes(indexes: Sequence[Answer], kinds: Mapping[str, AttributeType]) -> Iterator[tuple[str, Index | Unknown]]:
     for index in (i for i in indexes if not _going(i)):
         yield (
             index["IndexName"],

@@ -8,7 +8,8 @@ from enum import Enum
 from typing import Any
 
 from holdfast.cfn.intrinsics import Unknown
-from holdfast.model.facts import NONE, Attribute, Encryption, Guard, Index, Key, Kind, Projection, Provisioned
+from holdfast.kinds.table.declaration import Attribute, AttributeType, Index, Key, Projection, Provisioned
+from holdfast.model.facts import NONE, Encryption, Guard
 
 TABLE = "AWS::DynamoDB::Table"
 GLOBAL_TABLE = "AWS::DynamoDB::GlobalTable"
@@ -100,11 +101,11 @@ def wanted(indexes: Sequence[str]) -> frozenset[tuple[str | None, str]]:
     return frozenset({(None, m) for m in WATCHED} | {(i, m) for i in indexes for m in THROTTLES})
 
 
-def parse_kinds(definitions: Sequence[Mapping[str, str]]) -> dict[str, Kind]:
-    return {d["AttributeName"]: Kind(d["AttributeType"]) for d in definitions}
+def parse_kinds(definitions: Sequence[Mapping[str, str]]) -> dict[str, AttributeType]:
+    return {d["AttributeName"]: AttributeType(d["AttributeType"]) for d in definitions}
 
 
-def parse_key(schema: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]) -> Key:
+def parse_key(schema: Sequence[Mapping[str, str]], kinds: Mapping[str, AttributeType]) -> Key:
     """A KeySchema, which templates and DescribeTable spell alike."""
     roles = {part["KeyType"]: part["AttributeName"] for part in schema}
     if len(roles) < len(schema):
@@ -113,7 +114,7 @@ def parse_key(schema: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]) ->
     return Key(attributes["HASH"], attributes.get("RANGE"))
 
 
-def parse_index(index: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Index:
+def parse_index(index: Mapping[str, Any], kinds: Mapping[str, AttributeType]) -> Index:
     projection = index["Projection"]
     return Index(
         index["IndexName"],

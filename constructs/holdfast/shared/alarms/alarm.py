@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.estate.placement import Placed
-from holdfast.model.facts import Table
+from holdfast.kinds.table.declaration import Table
 from holdfast.policy.required import DEFAULT, Thresholds
 from holdfast.shared.key.policy import ACCOUNT
 

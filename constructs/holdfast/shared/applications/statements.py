@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.estate.placement import Placed, places
-from holdfast.kinds.declarations import Broker, Bucket, Cache, Database, Registry
+from holdfast.kinds.broker.declaration import Broker
+from holdfast.kinds.bucket.declaration import Bucket
+from holdfast.kinds.cache.declaration import Cache
+from holdfast.kinds.database.declaration import Database
+from holdfast.kinds.registry.declaration import Registry
 from holdfast.model.regions import partition, via
 from holdfast.shared.key.policy import ACCOUNT
 

@@ -10,7 +10,6 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from holdfast.estate.placement import Placed
-from holdfast.kinds.declarations import Bucket, Registry
 from holdfast.shared.network.construct import Network
 from holdfast.shared.vault.construct import Vault
 
@@ -38,7 +37,7 @@ class StoreContext:
     @property
     def networked(self) -> bool:
         """Whether a store stands in a network; buckets and registries need none."""
-        return any(not isinstance(s, Bucket | Registry) for s in self.placed.stores)
+        return any(s.networked for s in self.placed.stores)
 
     @cached_property
     def vault(self) -> Vault:

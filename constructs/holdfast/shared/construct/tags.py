@@ -6,8 +6,8 @@ import aws_cdk as cdk
 from constructs import IConstruct
 
 from holdfast.estate.placement import Placed
-from holdfast.kinds.declarations import Store
-from holdfast.model.facts import Table
+from holdfast.kinds.table.declaration import Table
+from holdfast.model.store import Store
 
 
 def tag(construct: IConstruct, store: Table | Store, placed: Placed) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from holdfast.estate.placement import Placed
-from holdfast.kinds.declarations import Broker, Bucket, Cache, Database, Documents, Registry
 from holdfast.model.facts import Guard
 from holdfast.model.regions import partition, suffix, via
 
@@ -37,15 +36,6 @@ ADMINISTRATION = (
     "UpdateKeyDescription",
 )
 USE = ("Decrypt", "DescribeKey", "Encrypt", "GenerateDataKey*", "ReEncrypt*")
-# The services that hold, move or back up the data of each kind of store.
-SERVICES = {
-    Database: ("backup", "lambda", "rds", "secretsmanager"),
-    Documents: ("backup", "rds", "secretsmanager"),
-    Cache: ("elasticache",),
-    Broker: ("kafka",),
-    Bucket: ("backup", "s3"),
-    Registry: (),
-}
 
 
 def needs_key(placed: Placed) -> bool:
@@ -82,7 +72,7 @@ def key_policy(placed: Placed) -> dict[str, Any]:
     if any(p.tables for p in users):
         statements.append(_through(placed, "UsedThroughDynamoDBOnly", "dynamodb"))
     if stores:
-        services = sorted({s for store in stores for s in SERVICES[type(store)]})
+        services = sorted({s for store in stores for s in store.key_services})
         statements.append(_through(placed, "UsedThroughTheStoresOnly", *services))
         written = [name for p in users if p.stores for name in _written(p)]
         statements.append(_logs(placed, "LogsOfTheStores", "ArnLike", written))
@@ -104,16 +94,7 @@ def _written(placed: Placed) -> Iterator[str]:
     """The names of log groups: our own folder, and those that engines choose themselves."""
     yield f"{log_groups(placed)}/*"
     for store in placed.stores:
-        name = placed.fill(store.name)
-        match store:
-            case Database():
-                yield f"/aws/rds/*/{name}/*"
-                if store.pool:
-                    yield f"/aws/rds/proxy/{name}"
-            case Documents():
-                yield f"/aws/docdb/{name}/*"
-            case _:
-                pass
+        yield from store.engine_logs(placed.fill(store.name))
 
 
 def _account(placed: Placed) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from holdfast.estate.placement import Placed
-from holdfast.kinds.declarations import Broker
+from holdfast.kinds.broker.declaration import Broker
 from holdfast.model.declaration import DeclarationError
 from holdfast.model.environment import Tier
 from holdfast.model.regions import S3_PREFIX_LISTS

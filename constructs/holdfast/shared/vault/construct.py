@@ -10,8 +10,8 @@ from constructs import Construct
 
 from holdfast.estate.placement import Placed
 from holdfast.kinds.alarms import vault_name
-from holdfast.kinds.declarations import Backups
 from holdfast.kinds.settings import BACKUP_MINUTES, BACKUP_POLICY
+from holdfast.model.store import Backups
 from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, acknowledge
 
 MAX_LOCK_DAYS = 365  # a vault that is locked for ever cannot be emptied by anybody

@@ -10,7 +10,7 @@ from aws_cdk import aws_rds as rds
 from constructs import Construct
 
 from holdfast.kinds.alarms import store_alarms
-from holdfast.kinds.declarations import Database, Engine
+from holdfast.kinds.database.declaration import Database, Engine
 from holdfast.kinds.settings import (
     BACKUP_WINDOW,
     MONITORING_POLICY,

@@ -24,7 +24,7 @@ from holdfast.kinds.alarms import JOBS, failed_jobs, function_names
 from holdfast.kinds.bucket.construct import GuardedBucket
 from holdfast.kinds.database import layer
 from holdfast.kinds.database.construct.database import GuardedDatabase
-from holdfast.kinds.declarations import DRIFT_SCHEDULE
+from holdfast.kinds.database.declaration import DRIFT_SCHEDULE
 from holdfast.model.declaration import DeclarationError
 from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, acknowledge
 from holdfast.shared.key.policy import ACCOUNT

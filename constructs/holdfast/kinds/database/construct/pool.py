@@ -8,7 +8,7 @@ from aws_cdk import aws_rds as rds
 from constructs import Construct
 
 from holdfast.kinds.database.construct.database import GuardedDatabase
-from holdfast.kinds.declarations import Pool
+from holdfast.kinds.database.declaration import Pool
 from holdfast.kinds.registry.construct import parameter
 from holdfast.kinds.settings import pool_percent
 from holdfast.shared.applications.statements import database_user

@@ -14,10 +14,11 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from holdfast.estate.placement import Placed
+from holdfast.estate.stack import Access, Processor
 from holdfast.kinds.table.construct.table import GuardedTable
 from holdfast.model.declaration import DeclarationError
 from holdfast.model.environment import Tier
-from holdfast.model.facts import Access, Processor, construct_id
+from holdfast.model.facts import construct_id
 from holdfast.shared.alarms.alarm import failure_queue, processor_alarms
 from holdfast.shared.alarms.construct import add_alarms
 from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge

@@ -8,16 +8,17 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from holdfast.estate.placement import Placed
+from holdfast.kinds.table.declaration import Attribute, AttributeType, Table
 from holdfast.model.declaration import DeclarationError
-from holdfast.model.facts import Attribute, Encryption, Guard, Kind, Table
+from holdfast.model.facts import Encryption, Guard
 from holdfast.policy.required import why_unprotected
 from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.shared.construct.tags import tag
 
 KINDS = {
-    Kind.STRING: dynamodb.AttributeType.STRING,
-    Kind.NUMBER: dynamodb.AttributeType.NUMBER,
-    Kind.BINARY: dynamodb.AttributeType.BINARY,
+    AttributeType.STRING: dynamodb.AttributeType.STRING,
+    AttributeType.NUMBER: dynamodb.AttributeType.NUMBER,
+    AttributeType.BINARY: dynamodb.AttributeType.BINARY,
 }
 
 

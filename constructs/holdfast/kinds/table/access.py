@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.model.declaration import checked
 
 if TYPE_CHECKING:
-    from holdfast.model.facts import Table
+    from holdfast.kinds.table.declaration import Table
 
 
 @checked

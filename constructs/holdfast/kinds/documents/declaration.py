@@ -1,0 +1,41 @@
+"""A DocumentDB cluster, as facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import ClassVar
+
+from holdfast.kinds.database.declaration import Database
+from holdfast.model.declaration import checked
+from holdfast.model.facts import Durable, Guard
+from holdfast.model.store import Backups, Store
+
+
+@checked
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentDatabase(Store):
+    """A DocumentDB cluster."""
+
+    kind: ClassVar[str] = "documents"
+    key_services: ClassVar[tuple[str, ...]] = ("backup", "rds", "secretsmanager")
+    offers: ClassVar[Guard] = Database.offers
+    backups: Backups
+    recovery: timedelta = timedelta(days=30)
+    port: int = 27018
+    lifetime: Durable = field(default=Durable(), init=False)
+    assumed: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        self.check_name()
+
+    def engine_logs(self, name: str) -> Iterator[str]:
+        yield f"/aws/docdb/{name}/*"
+
+    def facts(self, topic_prefix: str | None = None) -> Iterator[tuple[str, str]]:
+        yield "recovery", f"any second of the last {self.recovery.days} days"
+        yield from self.backups.facts()
+
+    def assumptions(self) -> Iterator[tuple[str, str, str]]:
+        return ((what, "as declared", why) for what, why in self.assumed.items())
