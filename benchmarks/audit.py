@@ -45,8 +45,8 @@ def ours(endpoint: str) -> Result:
 
     from holdfast.aws.options import Options
     from holdfast.aws.reader import read_all
-    from holdfast.cfn.intrinsics import Unknown
-    from holdfast.kinds.table.observed import ObservedKey
+    from holdfast.shared.key.observed import ObservedKey
+    from holdfast.unknown import Unknown
 
     (account,) = read_all(Options(regions=(REGION,), endpoint_url=endpoint), now=datetime.now(UTC))
     assert not isinstance(account.tables, Unknown)

@@ -404,7 +404,7 @@ def _judge_all(folder: Path) -> dict[str, Findings]:
 
     from holdfast.cfn.template import StackSeen
     from holdfast.rules import judge
-    from holdfast.rules.base import Outcome
+    from holdfast.verdict import Outcome
     from stacks import ESTATE
     from stacks.environments import PROD
 

@@ -18,7 +18,7 @@ from holdfast.audit.account import Account
 from holdfast.aws.calls import READ
 from holdfast.aws.options import Options
 from holdfast.aws.session import Api, apis
-from holdfast.cfn.intrinsics import Unknown
+from holdfast.unknown import Unknown
 
 REGION = "us-east-1"
 TAGS = {"Project": "shop", "Owner": "orders-team"}

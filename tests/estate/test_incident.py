@@ -30,7 +30,7 @@ from holdfast.contract.git import git as ask
 from holdfast.contract.since import BY_HAND
 from holdfast.local.client import Client
 from holdfast.model.located import declarations
-from holdfast.rules.base import Outcome
+from holdfast.verdict import Outcome
 from stacks import ESTATE, environments, incident
 
 Json = dict[str, Any]

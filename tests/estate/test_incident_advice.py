@@ -19,7 +19,7 @@ from holdfast.aws.options import Options
 from holdfast.aws.reader import read_all
 from holdfast.local.client import Client
 from holdfast.report import FORMATS, render
-from holdfast.rules.base import Outcome
+from holdfast.verdict import Outcome
 from stacks import ESTATE, incident
 
 PLACES = {p.id: p for p in ESTATE.placements()}

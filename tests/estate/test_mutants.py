@@ -15,7 +15,7 @@ from holdfast import Tier
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.rules import judge
-from holdfast.rules.base import Outcome
+from holdfast.verdict import Outcome
 from stacks import ESTATE
 
 PLACES = ESTATE.placements()

@@ -14,9 +14,11 @@ from shop_synth import synthesized
 
 from holdfast import Tier
 from holdfast.audit.account import ONLY_IN_TEMPLATES, Account, IndexUse, StackLive, TableSeen
-from holdfast.cfn.template import StackSeen, observe
+from holdfast.cfn.template import Source, StackSeen
 from holdfast.estate.placement import Placed
-from holdfast.kinds.table.observed import Observed, ObservedKey, Source
+from holdfast.kinds.table.observed import Observed
+from holdfast.kinds.table.template import observe
+from holdfast.shared.key.observed import ObservedKey
 
 NOW = datetime(2026, 4, 23, 12, tzinfo=UTC)
 CREATED = datetime(2025, 6, 1, tzinfo=UTC)

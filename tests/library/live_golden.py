@@ -20,11 +20,13 @@ from shop import DEV, ESTATE, alone
 
 from holdfast.audit.account import Account, TableSeen
 from holdfast.audit.audit import Audit, audit
-from holdfast.cfn.intrinsics import Unknown
-from holdfast.cfn.template import StackSeen, observe
+from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
-from holdfast.kinds.table.observed import Observed, ObservedKey
+from holdfast.kinds.table.observed import Observed
+from holdfast.kinds.table.template import observe
 from holdfast.rules import ACTIONABLE
+from holdfast.shared.key.observed import ObservedKey
+from holdfast.unknown import Unknown
 
 FOLDER = Path(__file__).parent / "golden"
 # A stack with personal, operational and transient data, indexes and a stream consumer; and one with assumed facts.

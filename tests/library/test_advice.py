@@ -32,8 +32,9 @@ from holdfast.errors import InputError
 from holdfast.local.client import Client
 from holdfast.report import FORMATS, render
 from holdfast.rules import RULES
-from holdfast.rules.base import Finding, Outcome
+from holdfast.rules.base import Finding
 from holdfast.rules.live import IMPORT
+from holdfast.verdict import Outcome
 
 PLACES = {p.id: p for p in ESTATE.placements()}
 NOW = MOMENTS["night"]

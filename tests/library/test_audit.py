@@ -42,18 +42,21 @@ from holdfast.audit.ages import UNREAD
 from holdfast.audit.audit import Audit, audit
 from holdfast.audit.code import mentions
 from holdfast.audit.stores import NOT_APPLIED
-from holdfast.cfn.intrinsics import Unknown
-from holdfast.cfn.template import StackSeen, observe
+from holdfast.cfn.template import Source, StackSeen
 from holdfast.contract import files, make
 from holdfast.contract.history import SHALLOW, History
 from holdfast.contract.since import BY_HAND, NOT_ASKED, UNCOMMITTED
 from holdfast.errors import InputError
 from holdfast.estate.placement import Placed
-from holdfast.kinds.table.observed import Observed, ObservedKey, Source
+from holdfast.kinds.table.observed import Observed
+from holdfast.kinds.table.template import observe
 from holdfast.model.located import declarations
 from holdfast.report.text import apart
-from holdfast.rules.base import Finding, Outcome
+from holdfast.rules.base import Finding
 from holdfast.rules.gap import Commit, Gap, Since
+from holdfast.shared.key.observed import ObservedKey
+from holdfast.unknown import Unknown
+from holdfast.verdict import Outcome
 
 REGION = LIVE.region
 ORDERS, PRICES = "orders-production", "prices-production"

@@ -20,7 +20,6 @@ from support import ROOT
 from holdfast import cli
 from holdfast.audit.account import IndexUse, Unreadable
 from holdfast.audit.audit import Audit, StackRow, audit
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.cli import main
 from holdfast.contract.deployed import Pending, Running
 from holdfast.contract.history import History
@@ -28,8 +27,10 @@ from holdfast.estate.finder import Project
 from holdfast.model.located import declarations
 from holdfast.report import exit_code, render
 from holdfast.report.text import against, audit_summary
-from holdfast.rules.base import Finding, Outcome, Severity
+from holdfast.rules.base import Finding, Severity
 from holdfast.rules.gap import Commit
+from holdfast.unknown import Unknown
+from holdfast.verdict import Outcome
 
 PRICES = "prices-production"
 IDS = ("Orders-{env}", "Retired-{env}")

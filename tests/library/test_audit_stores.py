@@ -13,11 +13,12 @@ from support import ROOT, Json
 from holdfast.audit.account import Account, StackLive, Stores, StoreSeen
 from holdfast.audit.audit import Audit
 from holdfast.audit.stores import JUDGED, NOT_APPLIED, ONLY_DEPLOYED
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.cfn.template import StackSeen
 from holdfast.model.located import declarations
 from holdfast.rules import STORE_RULES
-from holdfast.rules.base import Finding, Outcome
+from holdfast.rules.base import Finding
+from holdfast.unknown import Unknown
+from holdfast.verdict import Outcome
 
 DATABASE, BUCKET = "shop-live", "shop-files-live"
 

@@ -14,9 +14,10 @@ import pytest
 from support import Json
 
 from holdfast.cfn import compare, normal
-from holdfast.cfn.intrinsics import Resolver, Unknown
+from holdfast.cfn.intrinsics import Resolver
 from holdfast.contract import assembly, files
 from holdfast.errors import InputError
+from holdfast.unknown import Unknown
 
 
 @pytest.fixture(autouse=True)

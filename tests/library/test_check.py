@@ -24,9 +24,9 @@ from holdfast.contract import stamp
 from holdfast.estate.finder import Project
 from holdfast.estate.placement import Placed
 from holdfast.rules import BY_ID, RULES, check_waivers, excused, expiring, finding
-from holdfast.rules.base import Outcome, fail
 from holdfast.rules.former import DROPPED, MERGED, current, note
 from holdfast.rules.schema import lint
+from holdfast.verdict import Outcome, fail
 
 NOW = MOMENTS["morning"]
 pytestmark = pytest.mark.usefixtures("repository")

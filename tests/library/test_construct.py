@@ -17,8 +17,9 @@ from support import CONTEXT, Json
 
 from holdfast import Data, DeclarationError, Durable, Environment, Guard, Stack, Table, gsi, key
 from holdfast.audit.advice import logical_id
-from holdfast.cfn.template import StackSeen, observe
+from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
+from holdfast.kinds.table.template import observe
 from holdfast.policy.required import MAX_RECOVERY_DAYS, TAGS
 
 PLAIN: dict[str, Any] = {"purpose": "", "key": key("id"), "lifetime": Durable(), "data": Data.OPERATIONAL}

@@ -15,7 +15,7 @@ from live_account import TRUST, function, log_in
 from test_fix import PLACED, commands, state, unprotected_shop
 
 from holdfast.audit.consumers import NewKey, Principal, Surroundings, Use, lacking, leaves_it_to_iam, undecided
-from holdfast.cfn.intrinsics import Unknown
+from holdfast.unknown import Unknown
 
 Json = dict[str, Any]
 Run = Callable[..., tuple[int, str, str]]

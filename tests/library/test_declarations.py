@@ -49,8 +49,7 @@ from holdfast import (
 from holdfast.audit.account import Account, StackLive, TableSeen
 from holdfast.audit.advice import logical_id, way
 from holdfast.audit.audit import audit
-from holdfast.cfn.intrinsics import Unknown
-from holdfast.cfn.template import StackSeen, observe
+from holdfast.cfn.template import Source, StackSeen
 from holdfast.contract import make
 from holdfast.contract.diff import Kind, diff
 from holdfast.estate.placement import Placed
@@ -60,15 +59,19 @@ from holdfast.inventory.pages import tables as page
 from holdfast.kinds.live_words import Own
 from holdfast.kinds.table import live
 from holdfast.kinds.table.declaration import Index, LocalIndex
-from holdfast.kinds.table.observed import NamedKey, Observed, ObservedKey, Source
+from holdfast.kinds.table.observed import Observed
+from holdfast.kinds.table.template import observe
 from holdfast.rules import BY_ID, verdicts
-from holdfast.rules.base import Finding, Outcome
+from holdfast.rules.base import Finding
 from holdfast.rules.engine import verdict
 from holdfast.rules.live import confirm, corrected, twins
 from holdfast.rules.same import filled
 from holdfast.rules.schema import lint
 from holdfast.rules.subjects import TableSubject
+from holdfast.shared.key.observed import NamedKey, ObservedKey
 from holdfast.shared.key.policy import key_policy
+from holdfast.unknown import Unknown
+from holdfast.verdict import Outcome
 
 TODAY, NOW = date(2026, 4, 23), datetime(2026, 4, 23, 12, tzinfo=UTC)
 ONE = "111122223333"

@@ -27,13 +27,13 @@ from holdfast.aws.apply import FIX, _make, apply
 from holdfast.aws.failure import CallError, Kind
 from holdfast.aws.options import Options
 from holdfast.aws.reader import read_all
-from holdfast.cfn.intrinsics import Unknown
+from holdfast.cfn.template import Source
 from holdfast.estate.finder import Project
 from holdfast.estate.placement import Placed
 from holdfast.fix.plan import FIXABLE, Change, Plan, plan
-from holdfast.kinds.table.observed import Source
 from holdfast.shared.calls import Call
 from holdfast.shared.key.policy import key_policy
+from holdfast.unknown import Unknown
 
 ORDERS, PRICES, CARTS = "orders-production", "prices-production", "carts-production"
 IDS = ("Orders-{env}", "Retired-{env}")

@@ -12,12 +12,12 @@ import pytest
 from support import ROOT
 from test_audit import git
 
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.contract import deployed, files, history
 from holdfast.contract.deployed import Running, running
 from holdfast.contract.git import git as ask
 from holdfast.contract.history import History
 from holdfast.contract.since import NOT_ASKED, UNCOMMITTED, since
+from holdfast.unknown import Unknown
 
 Json = dict[str, Any]
 PROTECTED = "AWS::DynamoDB::Table Properties/DeletionProtectionEnabled"

@@ -18,7 +18,8 @@ from shop import ESTATE, LIVE, alone
 from holdfast.audit.audit import Audit, audit
 from holdfast.report import render
 from holdfast.report.html import SCRIPT
-from holdfast.rules.base import Finding, Outcome
+from holdfast.rules.base import Finding
+from holdfast.verdict import Outcome
 
 PRICES = "prices-production"
 IDS = ("Orders-{env}", "Retired-{env}")

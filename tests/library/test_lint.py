@@ -34,10 +34,12 @@ from holdfast import (
     gsi,
     key,
 )
+from holdfast.cfn.template import Source
 from holdfast.kinds.table.reserved import RESERVED
-from holdfast.rules.base import Finding, Outcome, Source
+from holdfast.rules.base import Finding
 from holdfast.rules.declared import can_equal
 from holdfast.rules.schema import RULES, lint
+from holdfast.verdict import Outcome
 
 TODAY = date(2026, 11, 16)
 

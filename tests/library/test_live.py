@@ -21,14 +21,15 @@ from holdfast.audit.account import ONLY_IN_TEMPLATES, Account, Mention
 from holdfast.aws import alarms, calls
 from holdfast.aws.options import Options
 from holdfast.aws.reader import read, read_all
-from holdfast.cfn.intrinsics import Unknown
-from holdfast.cfn.template import observe
+from holdfast.cfn.template import Source
 from holdfast.errors import InputError
 from holdfast.kinds.table import live as tables
-from holdfast.kinds.table.observed import ObservedKey, Source
-from holdfast.rules.base import Outcome
+from holdfast.kinds.table.template import observe
 from holdfast.rules.live import index_value
 from holdfast.shared.calls import Call
+from holdfast.shared.key.observed import ObservedKey
+from holdfast.unknown import Unknown
+from holdfast.verdict import Outcome
 
 
 @pytest.fixture(scope="module")

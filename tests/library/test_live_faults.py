@@ -27,9 +27,9 @@ from holdfast.aws import pace
 from holdfast.aws.options import Options
 from holdfast.aws.reader import read, read_all
 from holdfast.aws.session import Api
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.errors import InputError
 from holdfast.shared.calls import Call
+from holdfast.unknown import Unknown
 
 Forward = Callable[[], Reply]
 Look = Callable[[faults.Fault], Account]

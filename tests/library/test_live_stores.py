@@ -30,8 +30,8 @@ from holdfast.estate.placement import Placed
 from holdfast.kinds import live_calls as store_calls
 from holdfast.kinds.live_words import Own, bucket_policy
 from holdfast.rules import STORE_RULES
-from holdfast.rules.base import Outcome
 from holdfast.shared.calls import Call
+from holdfast.verdict import Outcome
 
 AURORA = replace(PLACED, stack=on_aurora(PLACED.stack))
 DATABASE, CACHE, BROKER = "shop-live", "shop-cache-live", "shop-events-live"

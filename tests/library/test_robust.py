@@ -16,8 +16,9 @@ from support import Json
 from holdfast.cfn.template import StackSeen
 from holdfast.report import render
 from holdfast.rules import judge
-from holdfast.rules.base import Finding, Outcome
+from holdfast.rules.base import Finding
 from holdfast.rules.foreign import judge_foreign
+from holdfast.verdict import Outcome
 
 (ORDERS,) = [p for p in ESTATE.placements() if p.id == "Orders-production"]
 WEIRD: st.SearchStrategy[Any] = st.sampled_from(

@@ -21,11 +21,12 @@ from holdfast.cfn.template import StackSeen
 from holdfast.cli import main
 from holdfast.estate.placement import Placed
 from holdfast.rules import BY_ID, RULES, TABLE_RULES, judge
-from holdfast.rules.base import Check, Finding, Outcome, Rule, Severity
+from holdfast.rules.base import Check, Finding, Rule, Severity
 from holdfast.rules.foreign import judge_foreign
 from holdfast.rules.former import CONTRACT as CONTRACT_ALONE
 from holdfast.rules.former import DROPPED, MERGED, current
 from holdfast.rules.subjects import TableSubject
+from holdfast.verdict import Outcome
 
 TODAY = date(2026, 11, 16)
 PLACES = ESTATE.placements()

@@ -20,10 +20,11 @@ from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.model.store import Store
 from holdfast.rules import ACTIONABLE, BY_ID, judge
-from holdfast.rules.base import Finding, Outcome
+from holdfast.rules.base import Finding
 from holdfast.rules.former import CONTRACT
 from holdfast.rules.store_subject import find
 from holdfast.shared.key.policy import keeps_key
+from holdfast.verdict import Outcome
 
 PLACES = [p for p in ESTATE.placements() if p.stores]
 

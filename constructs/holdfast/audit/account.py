@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.cfn.template import StackSeen
-from holdfast.kinds.table.observed import Observed, ObservedKey
+from holdfast.kinds.table.observed import Observed
 from holdfast.model.facts import Encryption
+from holdfast.shared.key.observed import ObservedKey
+from holdfast.unknown import Unknown
 
 # DeletionPolicy and UpdateReplacePolicy of a live table or key: the template that was deployed says, not the API.
 ONLY_IN_TEMPLATES = Unknown("the API does not show it, only the deployed template does")

@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from holdfast.audit.account import TableSeen
-from holdfast.cfn.intrinsics import Unknown
-from holdfast.cfn.template import StackSeen, observe
+from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.declaration import Index, Table
 from holdfast.kinds.table.observed import GLOBAL_TABLE, Observed
+from holdfast.kinds.table.template import observe
 from holdfast.rules.live import IMPORT
+from holdfast.unknown import Unknown
 
 LONGEST = 240  # what CDK leaves of a path before its hash
 # What a deploy repairs without a call on the table: policies of the template, the key and the alarms.

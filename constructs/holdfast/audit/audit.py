@@ -12,8 +12,7 @@ from holdfast.audit import stores as audit_stores
 from holdfast.audit.account import Account, Mention, StackLive, StoreSeen, TableSeen, stack_of
 from holdfast.audit.ages import UNREAD, Ages
 from holdfast.audit.stores import NEVER_DEPLOYED, NOT_APPLIED
-from holdfast.cfn.intrinsics import Unknown
-from holdfast.cfn.template import StackSeen, observe
+from holdfast.cfn.template import Source, StackSeen
 from holdfast.contract.deployed import Running
 from holdfast.contract.history import History
 from holdfast.days import day, days
@@ -21,15 +20,18 @@ from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
 from holdfast.estate.stack import Stack
 from holdfast.kinds.table.declaration import Governance, Table
-from holdfast.kinds.table.observed import ObservedKey, Source
+from holdfast.kinds.table.template import observe
 from holdfast.model.declaration import DeclarationError
 from holdfast.model.environment import Environment
 from holdfast.model.facts import Guard
 from holdfast.model.located import Declaration
 from holdfast.rules import TABLE_RULES, alarms, engine, excused, finding, live, standing, verdicts
 from holdfast.rules import estate as estate_rules
-from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Verdict, fail, unknown
+from holdfast.rules.base import Finding, Rule
 from holdfast.rules.subjects import TableSubject
+from holdfast.shared.key.observed import ObservedKey
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
 # What no API shows: the deployed template alone says.
 ONLY_DEPLOYED = frozenset({"HF002"})

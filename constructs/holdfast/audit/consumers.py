@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.shared.key.policy import USE
+from holdfast.unknown import Unknown
 
 Statement = Mapping[str, Any]
 Answer = bool | Unknown

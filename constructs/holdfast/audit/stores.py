@@ -7,18 +7,20 @@ from dataclasses import dataclass, replace
 
 from holdfast.audit.account import Account, Aspect, StackLive, StoreSeen, stack_of
 from holdfast.audit.ages import Ages
-from holdfast.cfn.intrinsics import Unknown
+from holdfast.cfn.template import Source
 from holdfast.estate.placement import Placed
 from holdfast.kinds.bucket.declaration import Bucket
 from holdfast.kinds.registry.declaration import Registry
-from holdfast.kinds.table.observed import ObservedKey, Source
 from holdfast.model.store import Store
 from holdfast.policy.required import Policy, TagSource
 from holdfast.rules import BY_ID, STORE_RULES, engine, estate, finding, live, stores
-from holdfast.rules.base import EXEMPT, PASS, Finding, Outcome, Rule, Verdict, fail, unknown
+from holdfast.rules.base import Finding, Rule
 from holdfast.rules.gap import Gap
 from holdfast.rules.store_subject import CLUSTER, DOCUMENTS, INSTANCE, StoreSubject
 from holdfast.rules.subjects import KeySubject, Resource
+from holdfast.shared.key.observed import ObservedKey
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
 # The rules that an API can answer, and what has to be readable for it beside the store itself.
 JUDGED: Mapping[str, frozenset[Aspect]] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from holdfast.cfn.intrinsics import Unknown
-from holdfast.cfn.template import INDEX
+from holdfast.kinds.table.template import INDEX
+from holdfast.unknown import Unknown
 
 Watched = dict[str, frozenset[tuple[str | None, str]]]
 Alarms = dict[str, dict[str, Mapping[str, Any]]]

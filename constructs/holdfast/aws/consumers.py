@@ -11,8 +11,8 @@ from holdfast.audit.consumers import Grant, NewKey, Principal, Statement, Surrou
 from holdfast.aws import calls
 from holdfast.aws.failure import CallError
 from holdfast.aws.session import Api
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.shared.calls import Call
+from holdfast.unknown import Unknown
 
 READ: tuple[Call, ...] = (
     calls.FUNCTIONS,

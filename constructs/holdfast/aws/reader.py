@@ -16,15 +16,16 @@ from holdfast.aws.failure import CallError, Kind
 from holdfast.aws.options import Options
 from holdfast.aws.session import Api, apis
 from holdfast.cfn import bounded
-from holdfast.cfn.intrinsics import Unknown
-from holdfast.cfn.template import StackSeen, observe
+from holdfast.cfn.template import Source, StackSeen
 from holdfast.contract.assembly import are_resources
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table import live as tables
-from holdfast.kinds.table.observed import ObservedKey, Source
+from holdfast.kinds.table.template import observe
 from holdfast.model.facts import Encryption
 from holdfast.policy.required import DEFAULT
 from holdfast.shared.calls import Call
+from holdfast.shared.key.observed import ObservedKey
+from holdfast.unknown import Unknown
 
 Progress = Callable[[int, int], None]  # calls that are done, of how many
 

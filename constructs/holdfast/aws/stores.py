@@ -11,8 +11,7 @@ from holdfast.audit.account import Aspect, StackLive, Stores, StoreSeen
 from holdfast.aws.calls import TAGS
 from holdfast.aws.failure import CallError, Kind
 from holdfast.aws.session import Api
-from holdfast.cfn.intrinsics import Unknown
-from holdfast.cfn.template import StackSeen
+from holdfast.cfn.template import Source, StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.kinds import live_calls as calls
 from holdfast.kinds import live_words as words
@@ -23,11 +22,12 @@ from holdfast.kinds.database.declaration import Database
 from holdfast.kinds.documents.declaration import DocumentDatabase
 from holdfast.kinds.live_words import Own, Resource
 from holdfast.kinds.settings import CACHE_PARAMETERS, DOCUMENT_PARAMETERS, database_parameters
-from holdfast.kinds.table.observed import ObservedKey, Source
 from holdfast.model.facts import Encryption
 from holdfast.model.store import Store
 from holdfast.policy.required import TagSource
 from holdfast.shared.calls import Call
+from holdfast.shared.key.observed import ObservedKey
+from holdfast.unknown import Unknown
 
 Listed = list[dict[str, Any]] | Unknown
 Hole = Callable[[CallError, str], Unknown]

@@ -21,9 +21,10 @@ from holdfast.estate.placement import Placed
 from holdfast.model.environment import Environment
 from holdfast.policy.required import DEFAULT, Policy
 from holdfast.rules import RULES, cannot_be_waived, check_waivers, judge
-from holdfast.rules.base import Finding, Outcome
+from holdfast.rules.base import Finding
 from holdfast.rules.foreign import Facts, judge_foreign
 from holdfast.text import counted
+from holdfast.verdict import Outcome
 
 BAD = frozenset({Outcome.FAIL, Outcome.UNKNOWN})
 

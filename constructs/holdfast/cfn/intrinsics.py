@@ -10,21 +10,12 @@ from typing import Any
 from holdfast.cfn.conditions import in_order
 from holdfast.cfn.conditions import text as spelled
 from holdfast.model import regions
+from holdfast.unknown import Unknown
 
 LEVELS = 60  # of what is resolved, names of resources in names included
 LONGEST = 2_000  # characters of a name: no service takes so many
 GROWTH = 50_000_000  # characters that the functions of one template may write
 SUB = re.compile(r"\$\{([^{}]+)\}")
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """A value that cannot be read, and why."""
-
-    reason: str
-
-    def __bool__(self) -> bool:
-        raise TypeError(f"an unknown value is neither true nor false ({self.reason})")
 
 
 @dataclass(frozen=True, slots=True)

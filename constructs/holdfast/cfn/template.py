@@ -5,39 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from holdfast.cfn.intrinsics import Reference, Resolver, Unknown
-from holdfast.kinds.table.declaration import AttributeType, Index, Key
-from holdfast.kinds.table.extra import DECLARED
-from holdfast.kinds.table.observed import (
-    GLOBAL_TABLE,
-    TABLE,
-    NamedKey,
-    Observed,
-    ObservedKey,
-    Source,
-    parse_capacity,
-    parse_index,
-    parse_key,
-    parse_kinds,
-)
-from holdfast.model.facts import Encryption
+from holdfast.cfn.intrinsics import Reference, Resolver
+from holdfast.unknown import Unknown
 
 ALARM = "AWS::CloudWatch::Alarm"
 UNREAD = frozenset({"AlarmDescription", "OKActions", "Tags"})  # of an alarm, by any rule
 HIDING = ("Fn::Transform", "Fn::ForEach")  # what stands there is made when it is deployed
 LANGUAGE = "AWS::LanguageExtensions"  # more functions; without a loop it adds and changes no resource
 TOPIC = "AWS::SNS::Topic"
-OF_INDEX = frozenset({"IndexName", "KeySchema", "Projection"})
-DECLARABLE_BELOW = {
-    "StreamSpecification": frozenset({"StreamViewType"}),
-    "GlobalSecondaryIndexes": OF_INDEX | {"ProvisionedThroughput"},
-    "LocalSecondaryIndexes": OF_INDEX,
-}
-DECLARABLE_OF_KEY = frozenset({"Description", "EnableKeyRotation", "KeyPolicy", "Tags"})
-INDEX = "GlobalSecondaryIndexName"
+
+
+class Source(Enum):
+    """Where an observation comes from."""
+
+    DECLARATION = "declaration"
+    CONTRACT = "contract"
+    TEMPLATE = "template"
+    DEPLOYED = "deployed"
+    LIVE = "live"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +99,7 @@ class StackSeen:
         found = {i: self.resolver.value(_without(r.get("Properties", {}), UNREAD)) for i, r in self.resources(ALARM)}
         for properties in found.values():
             for dimension in _dimensions(properties):
-                dimension["Value"] = _name(self, dimension.get("Value"))
+                dimension["Value"] = name_of(self, dimension.get("Value"))
         return found
 
     def is_a(self, reference: Any, kind: str) -> bool:
@@ -146,15 +135,6 @@ class StackSeen:
         return f"{self.where}#{logical_id}"
 
 
-def exported_keys(stack: StackSeen) -> Iterator[tuple[str, str]]:
-    """(export, place) of every key of a stack that others can import."""
-    for output in _dict(stack.template.get("Outputs")).values():
-        value, name = _dict(output).get("Value"), _dict(_dict(output).get("Export")).get("Name")
-        key = stack.resolver.value(value)
-        if isinstance(name, str) and stack.is_a(key, "AWS::KMS::Key") and key.attribute == "Arn":
-            yield name, f"{stack.id}#{key.logical_id}"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmMetric:
     """One DynamoDB metric that an alarm reads."""
@@ -169,111 +149,7 @@ class AlarmMetric:
         return self.dimensions.get("TableName")
 
 
-def table_names(stack: StackSeen) -> Iterator[tuple[str, str | Unknown]]:
-    """(logical id, name) of every table that is or may be there."""
-    for kind in (TABLE, GLOBAL_TABLE):
-        for logical_id, resource in stack.possible(kind):
-            unsure = _unsure(stack, resource)
-            properties = resource.get("Properties", {})
-            yield logical_id, _table_name(stack, properties) if unsure is None else unsure
-
-
-def observe(stack: StackSeen) -> Iterator[Observed]:
-    """Every table of a stack; one that is not formed as CloudFormation wants it is unknown in every respect."""
-    for kind in (TABLE, GLOBAL_TABLE):
-        for logical_id, resource in stack.possible(kind):
-            if (unsure := _unsure(stack, resource)) is not None:
-                yield _unreadable(stack, logical_id, kind, unsure)
-                continue
-            try:
-                yield _observe(stack, logical_id, resource)
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
-                malformed = Unknown(f"the table is malformed ({type(error).__name__}: {error})")
-                yield _unreadable(stack, logical_id, kind, malformed)
-
-
-def _unsure(stack: StackSeen, resource: Mapping[str, Any]) -> Unknown | None:
-    """Why nothing about a table is certain."""
-    present = stack.present(resource)
-    return Unknown(f"whether it exists: {present.reason}") if isinstance(present, Unknown) else stack.rewritten
-
-
-def _table_name(stack: StackSeen, properties: Any) -> str | Unknown:
-    return _name(stack, stack.resolver.get(properties, "TableName", Unknown("CloudFormation chooses its name")))
-
-
-def _observe(stack: StackSeen, logical_id: str, resource: Mapping[str, Any]) -> Observed:
-    get, p = stack.resolver.get, resource.get("Properties", {})
-    name = _table_name(stack, p)
-    pitr, ttl = get(p, "PointInTimeRecoverySpecification", {}), get(p, "TimeToLiveSpecification", {})
-    kinds = _try(parse_kinds, get(p, "AttributeDefinitions", []))
-    return Observed(
-        source=stack.source,
-        stack=stack.id,
-        where=stack.at(logical_id),
-        type=str(resource["Type"]),
-        name=name,
-        key=_key(get(p, "KeySchema", []), kinds),
-        indexes=_indexes(get(p, "GlobalSecondaryIndexes", []), kinds),
-        billing=get(p, "BillingMode", "PROVISIONED"),
-        deletion_protection=_flag(get(p, "DeletionProtectionEnabled", False)),
-        deletion_policy=get(resource, "DeletionPolicy"),
-        update_replace_policy=get(resource, "UpdateReplacePolicy"),
-        recovery=_flag(get(pitr, "PointInTimeRecoveryEnabled", False)),
-        recovery_days=get(pitr, "RecoveryPeriodInDays"),
-        ttl=_ttl(get(ttl, "Enabled", False), get(ttl, "AttributeName")),
-        encryption=_encryption(stack, get(p, "SSESpecification", {})),
-        tags=_tags(get(p, "Tags", [])),
-        stream=get(get(p, "StreamSpecification", {}), "StreamViewType"),
-        watched=_watched(name, stack),
-        alarms=_alarms(name, stack),
-        extras=dict(_extras(_dict(p))),
-        local_indexes=_indexes(get(p, "LocalSecondaryIndexes", []), kinds),
-        capacity=_try(parse_capacity, get(p, "ProvisionedThroughput")),
-    )
-
-
-def _extras(p: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Settings, at any depth, that no field of a declaration asks for, with their values as they are written."""
-    yield from _beside(p, frozenset(DECLARED))
-    for name, known in DECLARABLE_BELOW.items():
-        parts = p.get(name)
-        for part in parts if isinstance(parts, list) else [parts]:
-            yield from ((f"{name}.{k}", v) for k, v in _beside(_dict(part), known))
-
-
-def _beside(part: dict[str, Any], known: frozenset[str]) -> Iterator[tuple[str, Any]]:
-    return ((k, v) for k, v in part.items() if k not in known)
-
-
-def _unreadable(stack: StackSeen, logical_id: str, kind: str, why: Unknown) -> Observed:
-    return Observed(
-        source=stack.source,
-        stack=stack.id,
-        where=stack.at(logical_id),
-        type=kind,
-        name=why,
-        key=why,
-        indexes=why,
-        billing=why,
-        deletion_protection=why,
-        deletion_policy=why,
-        update_replace_policy=why,
-        recovery=why,
-        recovery_days=why,
-        ttl=why,
-        encryption=why,
-        tags=why,
-        stream=why,
-        watched=why,
-        alarms=why,
-        extras=why,
-        local_indexes=why,
-        capacity=why,
-    )
-
-
-def _name(stack: StackSeen, value: Any) -> str | Unknown:
+def name_of(stack: StackSeen, value: Any) -> str | Unknown:
     """A name that functions may make up; a Ref stands for the name of what it refers to."""
     found = stack.resolver.text(value)
     return found if isinstance(found, str | Unknown) else Unknown(f"{found!r} is no name")
@@ -300,73 +176,15 @@ def _read_alarm(stack: StackSeen, logical_id: str, p: Any) -> list[AlarmMetric]:
     return found
 
 
-def observe_key(stack: StackSeen, logical_id: str) -> ObservedKey | Unknown:
-    """A key of the same template."""
-    resource = _dict(stack.template["Resources"].get(logical_id))
-    if resource.get("Type") != "AWS::KMS::Key" or stack.present(resource) is not True:
-        return Unknown(f"{logical_id} is no key of this template")
-    p = resource.get("Properties", {})
-    return ObservedKey(
-        where=stack.at(logical_id),
-        rotation=_flag(stack.resolver.get(p, "EnableKeyRotation", False)),
-        policy=policy if isinstance(policy := _dict(p).get("KeyPolicy", {}), dict) else Unknown("no policy document"),
-        deletion_policy=stack.resolver.get(resource, "DeletionPolicy"),
-        update_replace_policy=stack.resolver.get(resource, "UpdateReplacePolicy"),
-        extras=frozenset(_dict(p)) - DECLARABLE_OF_KEY,
-        unusable=tuple(_unusable(stack, p)),
-    )
-
-
-# What a key has to be to encrypt data for good, and what is wrong where it is not.
-USABLE: Mapping[str, tuple[frozenset[str], str]] = {
-    "Enabled": (frozenset({"true"}), "the key is disabled, so nobody can read what it encrypts"),
-    "KeyUsage": (frozenset({"ENCRYPT_DECRYPT"}), "the key does not encrypt"),
-    "KeySpec": (frozenset({"SYMMETRIC_DEFAULT"}), "the key is of a kind that encrypts no table or store"),
-    "Origin": (frozenset({"AWS_KMS"}), "the key's material comes from outside, and can expire there"),
-    "PendingWindowInDays": (frozenset({"30"}), "a deletion of the key can be cancelled for less than 30 days only"),
-    "MultiRegion": (frozenset({"false"}), "the key can be copied to other regions"),
-}
-
-
-def _unusable(stack: StackSeen, properties: Any) -> Iterator[str | Unknown]:
-    for name, (good, problem) in USABLE.items():
-        seen = stack.resolver.get(properties, name)
-        if isinstance(seen, Unknown):
-            yield Unknown(f"{name} of the key cannot be read: {seen.reason}")
-        elif seen is not None and (str(seen).lower() if isinstance(seen, bool) else str(seen)) not in good:
-            yield problem
-
-
-def _alarms(name: str | Unknown, stack: StackSeen) -> Mapping[str, Mapping[str, Any]] | Unknown:
-    """The alarms that read a metric of a table, by their names."""
-    if isinstance(name, Unknown):
-        return Unknown("alarms are matched by the table's name, which cannot be read")
-    own = dict.fromkeys(m.where.rpartition("#")[2] for m in stack.metrics_by_table.get(name, ()))
-    found: dict[str, Mapping[str, Any]] = {}
-    for alarm in (stack.alarms[i] for i in own):
-        label = str(alarm.get("AlarmName"))
-        # Two alarms of one name are one alarm, and nobody knows which.
-        found[label] = alarm | {"heard": heard(stack, alarm)} if label not in found else {}
-    return found
-
-
 def heard(stack: StackSeen, alarm: Mapping[str, Any]) -> bool | Unknown:
     """Whether an alarm tells a topic of its own stack."""
-    enabled, actions = _flag(alarm.get("ActionsEnabled", True)), alarm.get("AlarmActions", [])
+    enabled, actions = flag(alarm.get("ActionsEnabled", True)), alarm.get("AlarmActions", [])
     if isinstance(enabled, Unknown) or isinstance(actions, Unknown):
         return enabled if isinstance(enabled, Unknown) else actions
     return enabled and isinstance(actions, list) and any(stack.is_a(a, TOPIC) for a in actions)
 
 
-def _watched(name: str | Unknown, stack: StackSeen) -> frozenset[tuple[str | None, str]] | Unknown:
-    if isinstance(name, Unknown):
-        return Unknown("alarms are matched by the table's name, which cannot be read")
-    # How often an operation was called says nothing about how long it took.
-    own = [m for m in stack.metrics_by_table.get(name, ()) if m.stat != "SampleCount"]
-    return frozenset((str(i) if (i := m.dimensions.get(INDEX)) else None, str(m.metric)) for m in own)
-
-
-def _flag(value: Any) -> bool | Unknown:
+def flag(value: Any) -> bool | Unknown:
     """CloudFormation takes booleans and their names."""
     if isinstance(value, bool | Unknown):
         return value
@@ -375,78 +193,15 @@ def _flag(value: Any) -> bool | Unknown:
     return Unknown(f"{value!r} is no boolean")
 
 
-def _ttl(enabled: Any, attribute: Any) -> str | Unknown | None:
-    on = _flag(enabled)
-    if isinstance(on, Unknown):
-        return on
-    if not on:
-        return None
-    if isinstance(attribute, Unknown):
-        return attribute
-    return attribute if isinstance(attribute, str) and attribute else Unknown("the TTL attribute is missing")
-
-
-def _encryption(stack: StackSeen, sse: Any) -> ObservedKey | NamedKey | Encryption | Unknown:
-    if isinstance(sse, Unknown):
-        return sse
-    enabled = _flag(stack.resolver.get(sse, "SSEEnabled", False))
-    if isinstance(enabled, Unknown):
-        return enabled
-    if not enabled:
-        return Encryption.AWS_OWNED
-    if sse.get("SSEType", "KMS") != "KMS":
-        return Unknown("the type of encryption is decided at deploy time, or unheard of")
-    match sse.get("KMSMasterKeyId"):
-        case None:
-            return Encryption.AWS_MANAGED
-        case Unknown() as unknown:
-            return unknown
-        case Reference() as key:
-            return observe_key(stack, key.logical_id)
-        case "alias/aws/dynamodb":
-            return Encryption.AWS_MANAGED
-        case str() as other if not other.startswith("{{"):
-            return NamedKey(other)
-        case other:
-            return Unknown(f"key {other} is decided at deploy time")
-
-
-def _tags(tags: Any) -> Mapping[str, str | Unknown] | Unknown:
-    if not isinstance(tags, list):
-        return tags if isinstance(tags, Unknown) else Unknown("tags are no list")
-    if not all(isinstance(t, Mapping) for t in tags):
-        return Unknown("a tag is decided at deploy time")
-    if len({str(t.get("Key")) for t in tags}) < len(tags):
-        return Unknown("a tag is given twice")
-    return {str(t["Key"]): t.get("Value", "") for t in tags if isinstance(t, Mapping) and "Key" in t}
-
-
-def _key(schema: Any, kinds: Mapping[str, AttributeType] | Unknown) -> Key | Unknown:
-    if isinstance(kinds, Unknown):
-        return kinds
-    key: Key | Unknown = _try(parse_key, schema, kinds)
-    return key
-
-
-def _indexes(indexes: Any, kinds: Mapping[str, AttributeType] | Unknown) -> Mapping[str, Index | Unknown] | Unknown:
-    if isinstance(indexes, Unknown | str) or isinstance(kinds, Unknown):
-        return indexes if isinstance(indexes, Unknown) else Unknown("the attribute types cannot be read")
-    found: dict[str, Index | Unknown] = {}
-    for index in indexes:
-        if not isinstance(index, dict) or not isinstance(index.get("IndexName"), str):
-            return Unknown("the name of an index cannot be decided")
-        twice = index["IndexName"] in found
-        found[index["IndexName"]] = Unknown("it is given twice") if twice else _try(parse_index, index, kinds)
-    return found
-
-
 def _dimensions(properties: Any) -> Iterator[dict[str, Any]]:
     """Every dimension of an alarm, in place."""
-    p = _dict(properties)
+    p = mapping(properties)
     queries = p.get("Metrics")
-    metrics = [_dict(_dict(q).get("MetricStat")).get("Metric") for q in (queries if isinstance(queries, list) else ())]
+    metrics = [
+        mapping(mapping(q).get("MetricStat")).get("Metric") for q in (queries if isinstance(queries, list) else ())
+    ]
     for metric in (p, *metrics):
-        dimensions = _dict(metric).get("Dimensions")
+        dimensions = mapping(metric).get("Dimensions")
         yield from (d for d in (dimensions if isinstance(dimensions, list) else ()) if isinstance(d, dict))
 
 
@@ -454,16 +209,5 @@ def _without(properties: Any, names: frozenset[str]) -> Any:
     return {k: v for k, v in properties.items() if k not in names} if isinstance(properties, dict) else properties
 
 
-def _dict(value: Any) -> dict[str, Any]:
+def mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _try(parse: Any, *arguments: Any) -> Any:
-    """What ``parse`` makes of it, or Unknown: a function inside, or not the shape that CloudFormation takes."""
-    unknown = next((a for a in arguments if isinstance(a, Unknown)), None)
-    if unknown is not None:
-        return unknown
-    try:
-        return parse(*arguments)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        return Unknown(f"cannot be read ({type(error).__name__}: {error})")

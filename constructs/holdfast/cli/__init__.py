@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from holdfast.audit.account import Account, Mention
     from holdfast.audit.audit import Audit
     from holdfast.aws.options import Options
-    from holdfast.cfn.intrinsics import Unknown
     from holdfast.contract.history import History
     from holdfast.estate.estate import Estate
     from holdfast.estate.finder import Project
     from holdfast.model.environment import Environment
     from holdfast.rules.base import Finding, Severity
+    from holdfast.unknown import Unknown
 
 EPILOG = (
     "exit status: 0 nothing wrong; 1 a rule failed, something differs from the contract, "
@@ -651,7 +651,7 @@ def _ids(text: str | None) -> list[str]:
 
 def _unseen(finding: Finding) -> bool:
     """What keeps the selected rules from being judged is told with them: a choice of rules makes nobody see more."""
-    from holdfast.rules.base import Outcome
+    from holdfast.verdict import Outcome
 
     there = finding.rule.id in ("HF201", "HF601")
     return (finding.outcome is Outcome.UNKNOWN and (there or finding.rule.id in ("HF614", "HF616"))) or (

@@ -22,11 +22,11 @@ from holdfast.audit.consumers import (
 from holdfast.aws import consumers
 from holdfast.aws.apply import apis_for, apply
 from holdfast.aws.options import Options
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.errors import InputError
 from holdfast.fix.plan import FIXABLE, REKEYING, Change, Plan
-from holdfast.rules.base import Outcome
 from holdfast.text import counted, printable
+from holdfast.unknown import Unknown
+from holdfast.verdict import Outcome
 
 Say = Callable[[str], None]
 

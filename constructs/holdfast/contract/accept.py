@@ -100,7 +100,8 @@ def _failed(outdir: Path, found: Sequence[Synthesized], project: Project, today:
     """What `check` will say of the declared stacks, the worst first: no contract can excuse it."""
     from holdfast.contract import check_command
     from holdfast.report.places import at_declarations
-    from holdfast.rules.base import ORDER, Outcome
+    from holdfast.rules.base import ORDER
+    from holdfast.verdict import Outcome
 
     check_command.prepare(outdir, project.estate)
     environments = environments_in((s.seen for s in found), project.estate)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from holdfast.cfn.template import Source
 from holdfast.contract.assembly import Synthesized
 from holdfast.contract.assets import assets, misplaced
 from holdfast.contract.diff import Change, Kind, diff
@@ -17,10 +18,10 @@ from holdfast.contract.make import brought_up
 from holdfast.contract.pairing import flat
 from holdfast.contract.tags import names as tag_names
 from holdfast.contract.touch import touches
-from holdfast.kinds.table.observed import Source
-from holdfast.rules.base import ORDER, Finding, Outcome, Rule
+from holdfast.rules.base import ORDER, Finding, Rule
 from holdfast.rules.contract import ADDED, HIDES, MANIFEST, MISSING
 from holdfast.text import counted
+from holdfast.verdict import Outcome
 
 Json = dict[str, Any]
 FIX = "undo it, or review it and `make accept` it; a waiver does not silence a difference from the contract"

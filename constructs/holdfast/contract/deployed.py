@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any
 
 from holdfast.cfn.compare import differences, same
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.cfn.tree import read
 from holdfast.contract import guards
 from holdfast.contract.diff import diff
@@ -20,6 +19,7 @@ from holdfast.days import days
 from holdfast.errors import InputError
 from holdfast.rules.gap import Commit
 from holdfast.text import counted
+from holdfast.unknown import Unknown
 
 LOOKED_AT = 100  # versions of a stack's contract
 NAMED = 3  # differences, or changes that wait

@@ -52,8 +52,9 @@ def as_json(
 
 def _finding(c: Change, review: Review, contracts: Mapping[str, Json], folder: str) -> Finding:
     """A failure is what needs an approval and has none."""
+    from holdfast.cfn.template import Source
     from holdfast.contract.explained import UNDO, explained
-    from holdfast.rules.base import Outcome, Source
+    from holdfast.verdict import Outcome
 
     id_ = c.stack.partition("/")[0]
     fix = ""

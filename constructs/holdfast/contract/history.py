@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.contract import files, states
 from holdfast.contract.git import PARTIAL, Logged, commit, git, ids, log, moved_from, objects, refusal, tree
 from holdfast.contract.make import brought_up
@@ -20,6 +19,7 @@ from holdfast.contract.pairing import resources
 from holdfast.errors import InputError
 from holdfast.rules.gap import Commit
 from holdfast.text import counted
+from holdfast.unknown import Unknown
 
 Json = dict[str, Any]
 MAX_BYTES = 200_000_000  # of all versions of all contracts; the oldest are left out

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.cfn.compare import ABSENT, same
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.cfn.tree import read, texts
 from holdfast.contract import guards
 from holdfast.contract.history import History, Json
 from holdfast.contract.pairing import referring, renames, resources
 from holdfast.contract.tags import with_our_names
 from holdfast.rules.gap import Since
+from holdfast.unknown import Unknown
 
 Place = tuple[str, tuple[str, ...]]  # a logical id, or nothing for the stack itself, and a path from there
 THERE = ("Type",)  # where no property is named: since when the resource is there

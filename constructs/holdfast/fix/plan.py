@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.audit.account import Account, StackLive, TableSeen
-from holdfast.cfn.intrinsics import Unknown
+from holdfast.cfn.template import Source
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.declaration import Table
-from holdfast.kinds.table.observed import Source
 from holdfast.model.environment import Environment
 from holdfast.model.facts import Durable, Encryption, Fact
-from holdfast.rules.base import ORDER, Finding, Outcome
+from holdfast.rules.base import ORDER, Finding
+from holdfast.unknown import Unknown
+from holdfast.verdict import Outcome
 
 SEE_AUDIT = "`holdfast audit` says what it takes"
 # What a call can repair on a live table.

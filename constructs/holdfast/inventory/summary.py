@@ -7,16 +7,18 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.cfn.template import StackSeen, observe
+from holdfast.cfn.template import StackSeen
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
 from holdfast.inventory.listing import assumed_of_store
+from holdfast.kinds.table.template import observe
 from holdfast.model.facts import Guard
 from holdfast.rules import BY_ID, stores
-from holdfast.rules.base import PASS, Rule
+from holdfast.rules.base import Rule
 from holdfast.rules.engine import verdict
 from holdfast.rules.store_subject import StoreSubject, find
 from holdfast.text import columns
+from holdfast.verdict import PASS
 
 COLUMNS = {
     "deletion protection": Guard.DELETION_PROTECTION,

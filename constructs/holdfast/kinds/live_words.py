@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.shared.key.policy import ACCOUNT
+from holdfast.unknown import Unknown
 
 Answer = Mapping[str, Any]
 Resource = dict[str, Any]

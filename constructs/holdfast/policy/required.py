@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Protocol
 
-from holdfast.kinds.table.declaration import Table
 from holdfast.model.declaration import DeclarationError, checked
 from holdfast.model.environment import Environment, Tier
 from holdfast.model.facts import NONE, Data, Durable, ExternalKey, Guard, SharedKey, StackKey, Transient, wrong_cidr
@@ -18,6 +17,8 @@ MAX_RECOVERY_DAYS = 35  # DynamoDB's own limit
 class Declared(Protocol):
     """What the policy asks about a table or any other store, and nothing else."""
 
+    @property
+    def name(self) -> str: ...
     @property
     def lifetime(self) -> Durable | Transient: ...
     @property
@@ -203,7 +204,7 @@ def lifetime(store: Declared) -> str:
     return "durable" if isinstance(store.lifetime, Durable) else "transient"
 
 
-def why_unprotected(table: Table, env: Environment) -> str:
+def why_unprotected(table: Declared, env: Environment) -> str:
     """Why the policy asks for no recovery of this table here, in words for a reviewer."""
     if not isinstance(table.lifetime, Durable):
         return f"transient data: worthless once stale, every item expires by its {table.lifetime.ttl}"

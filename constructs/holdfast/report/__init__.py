@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.report.text import plain
-from holdfast.rules.base import ORDER, Finding, Outcome, Severity
+from holdfast.rules.base import ORDER, Finding, Severity
+from holdfast.verdict import Outcome
 
 if TYPE_CHECKING:
     from holdfast.audit.audit import Audit

@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cfn.intrinsics import Unknown
-from holdfast.rules.base import Finding, Outcome
+from holdfast.rules.base import Finding
+from holdfast.unknown import Unknown
+from holdfast.verdict import Outcome
 
 if TYPE_CHECKING:
     from holdfast.audit.audit import Audit, Row, StackRow

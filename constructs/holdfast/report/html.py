@@ -7,7 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from holdfast.report.text import GUARDS, WORDS, against, grouped, running
-from holdfast.rules.base import Finding, Outcome, Severity
+from holdfast.rules.base import Finding, Severity
+from holdfast.verdict import Outcome
 
 if TYPE_CHECKING:
     from holdfast.audit.audit import Audit, Row

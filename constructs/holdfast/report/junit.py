@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from holdfast.rules.base import Finding, Outcome
+from holdfast.rules.base import Finding
+from holdfast.verdict import Outcome
 
 
 def render(findings: Sequence[Finding], *, command: str) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.rules.base import Finding, Outcome
+from holdfast.rules.base import Finding
+from holdfast.verdict import Outcome
 
 if TYPE_CHECKING:
     from holdfast.estate.finder import Project

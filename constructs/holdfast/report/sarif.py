@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from holdfast.contract.stamp import release
-from holdfast.rules.base import Finding, Outcome, Severity
+from holdfast.rules.base import Finding, Severity
+from holdfast.verdict import Outcome
 
 if TYPE_CHECKING:
     from holdfast.report.places import Place

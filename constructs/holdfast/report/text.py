@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.model.facts import Guard
-from holdfast.rules.base import ORDER, Finding, Outcome, Severity
+from holdfast.rules.base import ORDER, Finding, Severity
 from holdfast.text import columns, counted, printable
+from holdfast.unknown import Unknown
+from holdfast.verdict import Outcome
 
 if TYPE_CHECKING:
     from holdfast.audit.audit import Audit, Row

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 
-from holdfast.cfn.template import StackSeen
+from holdfast.cfn.template import Source, StackSeen
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
 from holdfast.garbage import uncollected
@@ -16,7 +16,7 @@ from holdfast.model.environment import Environment
 from holdfast.model.facts import Waiver
 from holdfast.model.store import Store
 from holdfast.rules import alarms, contract, estate, live, protection, resources, schema, shape, stores, waivers
-from holdfast.rules.base import Finding, Rule, Source
+from holdfast.rules.base import Finding, Rule
 from holdfast.rules.engine import ACTIONABLE, finding, run, untouchable
 from holdfast.rules.former import counting, current
 from holdfast.rules.store_subject import StoreSubject

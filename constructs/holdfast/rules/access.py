@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.cfn.template import StackSeen
-from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
 from holdfast.rules.store_subject import flat
 from holdfast.rules.subjects import Resource
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 
 # Conditions that keep a statement with an open principal inside the account.
 CONFINING = frozenset({"aws:SourceAccount", "aws:PrincipalAccount", "kms:CallerAccount", "aws:SourceOwner"})

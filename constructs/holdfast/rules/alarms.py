@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.cfn.template import ALARM, AlarmMetric, heard
 from holdfast.kinds.table.observed import wanted
 from holdfast.model.facts import Guard
-from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
+from holdfast.rules.base import Check, Rule, Severity, at
 from holdfast.rules.resources import SUBSCRIPTION, told
 from holdfast.rules.same import JUDGED, changes
 from holdfast.rules.store_checks import watched
 from holdfast.rules.store_subject import StoreSubject
 from holdfast.rules.subjects import Consumer, Resource, StackSubject, TableSubject
 from holdfast.shared.alarms.alarm import PUBLISHED, failure_queue, processor_alarms, table_alarms
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 
 
 def missing(s: TableSubject) -> Verdict:

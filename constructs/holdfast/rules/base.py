@@ -7,19 +7,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
-from holdfast.kinds.table.observed import Source
+from holdfast.cfn.template import Source
 from holdfast.model.facts import Guard
 from holdfast.rules.gap import Gap
+from holdfast.verdict import Outcome, Verdict, fail
 
 S = TypeVar("S")
-__all__ = ["Check", "Finding", "Outcome", "Rule", "Severity", "Source", "Verdict", "at", "fail", "run_check", "unknown"]
-
-
-class Outcome(Enum):
-    PASS = "pass"
-    FAIL = "fail"
-    UNKNOWN = "unknown"  # could not be read: never "off", never "fine"
-    EXEMPT = "exempt"  # the policy asks nothing here, or a waiver holds
 
 
 class Severity(Enum):
@@ -31,25 +24,6 @@ class Severity(Enum):
 
 
 ORDER = {severity: n for n, severity in enumerate(Severity)}  # the worst first
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    outcome: Outcome
-    detail: str = ""
-    part: str = ""  # of what was judged, where a check speaks of several
-
-
-PASS = Verdict(Outcome.PASS)
-EXEMPT = Verdict(Outcome.EXEMPT)
-
-
-def fail(detail: str) -> Verdict:
-    return Verdict(Outcome.FAIL, detail)
-
-
-def unknown(detail: str) -> Verdict:
-    return Verdict(Outcome.UNKNOWN, detail)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from holdfast.cfn.intrinsics import Unknown
-from holdfast.cfn.template import StackSeen, exported_keys, observe, observe_key, table_names
+from holdfast.cfn.template import Source, StackSeen
 from holdfast.cfn.tree import texts
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.declaration import Table
-from holdfast.kinds.table.observed import GLOBAL_TABLE, Observed, ObservedKey
+from holdfast.kinds.table.observed import GLOBAL_TABLE, Observed
+from holdfast.kinds.table.template import observe, table_names
 from holdfast.model.environment import Tier
 from holdfast.model.facts import Data, Durable
 from holdfast.model.store import Store
-from holdfast.rules.base import EXEMPT, Check, Finding, Outcome, Rule, Source, Verdict, run_check
+from holdfast.rules.base import Check, Finding, Rule, run_check
 from holdfast.rules.store_subject import StoreSubject, cluster_of, find, identified, mentioned, strangers
 from holdfast.rules.subjects import (
     Consumer,
@@ -27,6 +27,9 @@ from holdfast.rules.subjects import (
     Subject,
     TableSubject,
 )
+from holdfast.shared.key.observed import ObservedKey, exported_keys, observe_key
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, Outcome, Verdict
 
 ACTIONABLE = frozenset({Outcome.FAIL, Outcome.UNKNOWN})
 KEY = "AWS::KMS::Key"

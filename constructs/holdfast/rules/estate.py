@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.cfn.template import HIDING
 from holdfast.kinds.table.declaration import Table
 from holdfast.kinds.table.observed import GLOBAL_TABLE, TABLE
 from holdfast.model.environment import Tier
-from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
+from holdfast.rules.base import Check, Rule, Severity, at
 from holdfast.rules.store_subject import IDENTITY, STORES
 from holdfast.rules.subjects import Expected, Resource, StackSubject, Stranger
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 
 
 def there(s: Expected) -> Verdict:

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from holdfast.cfn.intrinsics import Unknown
-from holdfast.cfn.template import StackSeen, observe
+from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.estate.stack import Stack
 from holdfast.kinds.table.declaration import Attribute, Key, Table
-from holdfast.kinds.table.observed import GLOBAL_TABLE, NamedKey, Observed
+from holdfast.kinds.table.observed import GLOBAL_TABLE, Observed
+from holdfast.kinds.table.template import observe
 from holdfast.model.declaration import checked
 from holdfast.model.environment import Environment, Tier
 from holdfast.model.facts import Data, Durable, StackKey, Transient
 from holdfast.policy.required import DEFAULT, Policy, TagSource
 from holdfast.rules import estate, protection
-from holdfast.rules.base import Check, Finding, Rule, Verdict, fail, unknown
+from holdfast.rules.base import Check, Finding, Rule
 from holdfast.rules.engine import verdict
 from holdfast.rules.subjects import TableSubject
+from holdfast.shared.key.observed import NamedKey
+from holdfast.unknown import Unknown
+from holdfast.verdict import Verdict, fail, unknown
 
 # Words for environments in which data may be lost; whatever else a tag says is treated like production.
 HARMLESS = frozenset({"test", "dev", "development", "sandbox", "staging", "qa", "ci", "local"})

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.audit.account import IndexUse, TableSeen
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.estate.placement import Assumption, Placed
 from holdfast.kinds.table.declaration import (
     Attribute,
@@ -23,7 +22,9 @@ from holdfast.kinds.table.observed import Observed
 from holdfast.model.declaration import DeclarationError
 from holdfast.model.environment import Aspect
 from holdfast.model.facts import Fact
-from holdfast.rules.base import EXEMPT, PASS, Outcome, Rule, Severity, Verdict, fail, unknown
+from holdfast.rules.base import Rule, Severity
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
 WINDOW_DAYS = 30  # over which reads of an index are counted
 IMPORT = "bringing it under code needs an import together with its key"

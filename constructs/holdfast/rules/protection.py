@@ -6,15 +6,14 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from holdfast.cfn.intrinsics import Unknown
-from holdfast.cfn.template import USABLE
+from holdfast.cfn.template import Source
 from holdfast.estate.placement import Placed
-from holdfast.kinds.table.observed import TABLE, NamedKey, Observed, ObservedKey, Source
+from holdfast.kinds.table.observed import TABLE, Observed
 from holdfast.model.facts import Guard
 from holdfast.policy.required import MAX_RECOVERY_DAYS
 from holdfast.rules import store_backups, store_buckets, store_checks
 from holdfast.rules.access import judge_policy, no_stranger
-from holdfast.rules.base import EXEMPT, PASS, Check, Outcome, Rule, Severity, Verdict, at, fail, unknown
+from holdfast.rules.base import Check, Rule, Severity, at
 from holdfast.rules.same import filled, same_policy
 from holdfast.rules.store_subject import (
     BROKER,
@@ -28,7 +27,10 @@ from holdfast.rules.store_subject import (
     StoreSubject,
 )
 from holdfast.rules.subjects import KeySubject, Resource, TableSubject
+from holdfast.shared.key.observed import USABLE, NamedKey, ObservedKey
 from holdfast.shared.key.policy import keeps_key, key_policy
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
 KEY = "AWS::KMS::Key"
 EXTERNAL = Verdict(Outcome.EXEMPT, "the key is external: the account shows it")

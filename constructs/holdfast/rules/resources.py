@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from holdfast.cfn.intrinsics import Reference, Unknown
+from holdfast.cfn.intrinsics import Reference
 from holdfast.cfn.template import TOPIC
 from holdfast.estate.placement import Placed
 from holdfast.model.owners import subscription
-from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
+from holdfast.rules.base import Check, Rule, Severity, at
 from holdfast.rules.same import alike
 from holdfast.rules.subjects import Consumer, Resource, StackSubject, encrypting_key
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 
 Judge = Callable[[Resource], Verdict]
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.rules.base import PASS, Verdict, fail, unknown
 from holdfast.shared.alarms.alarm import Alarm
+from holdfast.verdict import PASS, Verdict, fail, unknown
 
 # What decides whether an alarm goes off.
 JUDGED = (

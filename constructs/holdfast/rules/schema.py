@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import date
 
+from holdfast.cfn.template import Source
 from holdfast.estate.estate import Estate
 from holdfast.estate.stack import Stack
 from holdfast.kinds.table.declaration import Table
 from holdfast.rules import declared as check
-from holdfast.rules.base import Check, Finding, Outcome, Rule, Severity, Source, Verdict, run_check
+from holdfast.rules.base import Check, Finding, Rule, Severity, run_check
 from holdfast.rules.waivers import standing, waived
+from holdfast.verdict import Outcome, Verdict
 
 
 def lint(estate: Estate, *, today: date) -> list[Finding]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from holdfast.cfn.intrinsics import Unknown
+from holdfast.cfn.template import Source
 from holdfast.kinds.table.declaration import Index, Key, Projection, Provisioned
-from holdfast.kinds.table.observed import TABLE, Source
-from holdfast.rules.base import PASS, Check, Rule, Severity, Verdict, at, fail, unknown
+from holdfast.kinds.table.observed import TABLE
+from holdfast.rules.base import Check, Rule, Severity, at
 from holdfast.rules.same import alike, filled, same_policy
 from holdfast.rules.subjects import TableSubject
+from holdfast.unknown import Unknown
+from holdfast.verdict import PASS, Verdict, fail, unknown
 
 AUTOSCALING = "AWS::ApplicationAutoScaling::ScalableTarget"
 # What an account shows of the settings that extra= may name; the rest takes calls that the audit does not make.

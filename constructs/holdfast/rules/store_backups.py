@@ -6,18 +6,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.cfn.intrinsics import Unknown
-from holdfast.cfn.template import StackSeen
+from holdfast.cfn.template import Source, StackSeen
 from holdfast.kinds.alarms import vault_name
 from holdfast.kinds.bucket.declaration import Bucket
 from holdfast.kinds.database.declaration import Database
 from holdfast.kinds.documents.declaration import DocumentDatabase
 from holdfast.kinds.settings import BACKUP_MINUTES, BACKUP_POLICY, BUCKET_BACKUP_POLICY
-from holdfast.kinds.table.observed import Source
 from holdfast.model.facts import Guard
 from holdfast.model.regions import partition
 from holdfast.model.store import Backups
-from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
 from holdfast.rules.store_subject import (
     CLUSTER,
     DOCUMENTS,
@@ -34,6 +31,8 @@ from holdfast.rules.store_subject import (
     own_key,
     worst,
 )
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 
 VAULT, SELECTION = "AWS::Backup::BackupVault", "AWS::Backup::BackupSelection"
 

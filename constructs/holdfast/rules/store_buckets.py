@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.cfn.intrinsics import Reference, Unknown
+from holdfast.cfn.intrinsics import Reference
 from holdfast.cfn.template import StackSeen
 from holdfast.kinds.bucket.declaration import Bucket
 from holdfast.kinds.settings import bucket_policy, emptied_by, log_days, log_delivery
 from holdfast.model.facts import Guard
-from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
 from holdfast.rules.same import alike, same_policy
 from holdfast.rules.store_backups import kept
 from holdfast.rules.store_subject import (
@@ -30,6 +29,8 @@ from holdfast.rules.store_subject import (
     without_account,
     worst,
 )
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 
 POLICY = "AWS::S3::BucketPolicy"
 EMPTIER = "CustomS3AutoDeleteObjects"  # how CDK calls the role of its own function

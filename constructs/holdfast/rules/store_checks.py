@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.cfn.intrinsics import Reference, Unknown
+from holdfast.cfn.intrinsics import Reference
 from holdfast.cfn.template import TOPIC, heard
 from holdfast.kinds.alarms import store_alarms
 from holdfast.kinds.broker.alarms import LagAlarm
@@ -34,7 +34,6 @@ from holdfast.kinds.settings import (
     written_logs,
 )
 from holdfast.model.facts import Guard
-from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
 from holdfast.rules.same import alike, changes
 from holdfast.rules.store_backups import kept
 from holdfast.rules.store_buckets import access_logs_kept, bucket_key, declared_policy
@@ -65,6 +64,8 @@ from holdfast.rules.store_subject import (
     starting,
     worst,
 )
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 
 protected = needs(
     {

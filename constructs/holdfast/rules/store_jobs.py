@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from holdfast.cfn.intrinsics import Reference, Unknown
+from holdfast.cfn.intrinsics import Reference
 from holdfast.cfn.template import StackSeen
 from holdfast.kinds.alarms import failed_jobs, function_names
 from holdfast.kinds.database.declaration import DRIFT_SCHEDULE, Database
 from holdfast.kinds.settings import BACKUP_POLICY, BUCKET_BACKUP_POLICY, MONITORING_POLICY
 from holdfast.model.regions import partition
 from holdfast.rules.access import SERVICE
-from holdfast.rules.base import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 from holdfast.rules.store_network import SUBNET
 from holdfast.rules.store_subject import (
     FUNCTION,
@@ -35,6 +34,8 @@ from holdfast.rules.store_subject import (
     own_key,
 )
 from holdfast.rules.subjects import Resource
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
 HANDLERS = {"migrate": "migrate", "drift": "drift", "retention": "retain"}
 SECONDS = 780  # the shortest time that any of them is given

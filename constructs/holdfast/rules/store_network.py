@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.cfn.intrinsics import Reference, Unknown
+from holdfast.cfn.intrinsics import Reference
 from holdfast.cfn.template import StackSeen
 from holdfast.kinds.bucket.declaration import Bucket
 from holdfast.kinds.database.declaration import Database
 from holdfast.kinds.registry.declaration import Registry
-from holdfast.rules.base import EXEMPT, PASS, Verdict, fail, unknown
 from holdfast.rules.same import alike
 from holdfast.rules.store_subject import (
     BROKER,
@@ -26,6 +25,8 @@ from holdfast.rules.store_subject import (
     mentioned,
 )
 from holdfast.rules.subjects import Resource, StackSubject
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 
 VPC, SUBNET, END_POINT = "AWS::EC2::VPC", "AWS::EC2::Subnet", "AWS::EC2::VPCEndpoint"
 INGRESS, EGRESS = "AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from holdfast.cfn.intrinsics import Reference, Resolver, Unknown
+from holdfast.cfn.intrinsics import Reference, Resolver
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.kinds.broker.declaration import Broker
@@ -21,11 +21,12 @@ from holdfast.model.environment import Tier
 from holdfast.model.facts import NONE, Guard
 from holdfast.model.regions import partition
 from holdfast.model.store import Store
-from holdfast.rules.base import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 from holdfast.rules.same import alike
 from holdfast.rules.store_types import foreign_types
 from holdfast.rules.subjects import encrypting_key
 from holdfast.shared.key.policy import ACCOUNT
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
 INSTANCE, CLUSTER, DOCUMENTS = "AWS::RDS::DBInstance", "AWS::RDS::DBCluster", "AWS::DocDB::DBCluster"
 DOCUMENTS_INSTANCE = "AWS::DocDB::DBInstance"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.cfn.intrinsics import Unknown
-from holdfast.kinds.table.observed import GLOBAL_TABLE, TABLE, Source
+from holdfast.cfn.template import Source
+from holdfast.kinds.table.observed import GLOBAL_TABLE, TABLE
 from holdfast.model.facts import Guard
 from holdfast.rules import store_backups as backups
 from holdfast.rules import store_buckets as buckets
 from holdfast.rules import store_checks as checks
 from holdfast.rules import store_jobs as jobs
 from holdfast.rules import store_network as network
-from holdfast.rules.base import EXEMPT, PASS, Check, Rule, Severity, Verdict, at, fail, unknown
+from holdfast.rules.base import Check, Rule, Severity, at
 from holdfast.rules.estate import HOLDERS
 from holdfast.rules.resources import SUBSCRIPTION, alarmed, consumed, ends, there, tls_only
 from holdfast.rules.store_subject import (
@@ -35,6 +35,8 @@ from holdfast.rules.store_subject import (
 )
 from holdfast.rules.store_types import HOLDING, MADE
 from holdfast.rules.subjects import Consumer, Resource, StackSubject, TableSubject
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 
 PARAMETER_GROUPS = (
     "AWS::RDS::DBParameterGroup",

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from holdfast.cfn.intrinsics import Unknown
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.estate.stack import Processor
 from holdfast.kinds.table.declaration import Table
-from holdfast.kinds.table.observed import Observed, ObservedKey
+from holdfast.kinds.table.observed import Observed
 from holdfast.model.facts import Guard
 from holdfast.model.store import Store
+from holdfast.shared.key.observed import ObservedKey
+from holdfast.unknown import Unknown
 
 
 def encrypting_key(placed: Placed, stack: StackSeen, value: Any) -> bool:

@@ -6,11 +6,13 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
+from holdfast.cfn.template import Source
 from holdfast.estate.placement import Placed
 from holdfast.model.environment import Environment
 from holdfast.model.facts import Waiver
-from holdfast.rules.base import PASS, Check, Finding, Outcome, Rule, Severity, Source, Verdict, fail
+from holdfast.rules.base import Check, Finding, Rule, Severity
 from holdfast.rules.engine import finding, verdict
+from holdfast.verdict import PASS, Outcome, Verdict, fail
 
 LONGEST = 366  # days: a year, whichever it is
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
-from holdfast.cfn.intrinsics import Unknown
+from holdfast.cfn.template import Source
 from holdfast.kinds.table.declaration import Attribute, AttributeType, Index, Key, Projection, Provisioned
 from holdfast.model.facts import NONE, Encryption, Guard
+from holdfast.shared.key.observed import NamedKey, ObservedKey
+from holdfast.unknown import Unknown
 
 TABLE = "AWS::DynamoDB::Table"
 GLOBAL_TABLE = "AWS::DynamoDB::GlobalTable"
@@ -17,36 +18,6 @@ GLOBAL_TABLE = "AWS::DynamoDB::GlobalTable"
 # A table is watched when an alarm reads each of these, for the table itself; throttles also for each index.
 THROTTLES = frozenset({"ReadThrottleEvents", "WriteThrottleEvents"})
 WATCHED = THROTTLES | {"SuccessfulRequestLatency", "SystemErrors"}
-
-
-class Source(Enum):
-    """Where an observation comes from."""
-
-    DECLARATION = "declaration"
-    CONTRACT = "contract"
-    TEMPLATE = "template"
-    DEPLOYED = "deployed"
-    LIVE = "live"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedKey:
-    """A customer-managed key."""
-
-    where: str
-    rotation: bool | Unknown
-    policy: Mapping[str, Any] | Unknown
-    deletion_policy: str | Unknown | None
-    update_replace_policy: str | Unknown | None = "Retain"
-    extras: frozenset[str] = frozenset()
-    unusable: tuple[str | Unknown, ...] = ()  # why nobody can rely on it
-
-
-@dataclass(frozen=True, slots=True)
-class NamedKey:
-    """A key that a template names and does not hold: of another stack, or of another account."""
-
-    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
