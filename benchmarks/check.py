@@ -16,8 +16,9 @@ from holdfast import Data, Durable, Estate, Stack, Table, gsi, key
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.garbage import uncollected
+from holdfast.kinds.table.alarms import table_alarms
 from holdfast.rules import ACTIONABLE, judge
-from holdfast.shared.alarms.alarm import table_alarms, topic_policy
+from holdfast.shared.alarms.alarm import topic_policy
 from holdfast.shared.key.policy import key_policy
 from stacks import environments
 

@@ -15,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 from support import Json
 
 from holdfast.functions.database import handler
-from holdfast.kinds.alarms import JOBS
+from holdfast.kinds.database.alarms import JOBS
 from holdfast.postgres.connection import connect
 from holdfast.postgres.server import Server, temporary
 

@@ -529,7 +529,7 @@ def refusal(tmp_path: Path, **changed: Any) -> str:
 def test_what_cannot_be_deployed_is_refused_with_the_way_out(tmp_path: Path) -> None:
     elsewhere = Upkeep(partitioned=("lifecycle_events",), archive="somewhere-else")
     assert refusal(tmp_path, upkeep=elsewhere) == (
-        "database lifecycle-{env}: its archive somewhere-else is no bucket of the stack; declare it there"
+        "database lifecycle-{env}: its archive somewhere-else is not a bucket of the stack; declare it there"
     )
     assert refusal(tmp_path, schema="nowhere") == "schemas/nowhere is missing: the database's SQL belongs there"
     assert refusal(tmp_path, region="me-central-1") == (

@@ -12,7 +12,8 @@ from support import ROOT
 from holdfast.errors import InputError
 from holdfast.estate.placement import Placed
 from holdfast.functions.database import handler
-from holdfast.kinds.alarms import JOBS, store_alarms
+from holdfast.kinds.database.alarms import JOBS
+from holdfast.kinds.kinds import alarms as store_alarms
 from holdfast.postgres.connection import connect
 from holdfast.postgres.server import Server
 from stacks import environments, lifecycle

@@ -22,13 +22,13 @@ from support import MOMENTS, Json
 
 from holdfast.audit.advice import logical_id
 from holdfast.audit.audit import Audit, audit
-from holdfast.audit.stores import PROTECT
 from holdfast.aws.calls import AUDIT
 from holdfast.aws.options import Options
 from holdfast.aws.reader import read
 from holdfast.aws.session import Api, apis
 from holdfast.cli import _parser
 from holdfast.errors import InputError
+from holdfast.kinds.kinds import KINDS
 from holdfast.local.client import Client
 from holdfast.report import FORMATS, render
 from holdfast.rules import RULES
@@ -190,6 +190,9 @@ def test_what_is_off_on_a_live_table_is_turned_on_by_the_call_that_is_printed(aw
     if service == "dynamodb" and operation == "update_continuous_backups":
         found = api.describe_continuous_backups(TableName=table)["ContinuousBackupsDescription"]
         assert found["PointInTimeRecoveryDescription"]["RecoveryPeriodInDays"] == ESTATE.policy.recovery_days
+
+
+PROTECT = {of: call for kind in KINDS for of, call in kind.protect.items()}
 
 
 @pytest.mark.parametrize("kind", PROTECT)

@@ -435,7 +435,7 @@ def test_an_output_of_other_declarations_is_refused(outdir: Path, folder: Path, 
 
 
 def test_the_digest_of_declarations_is_the_same_in_every_process() -> None:
-    program = "from shop import ESTATE; from holdfast import stamp; print(stamp.digest(ESTATE))"
+    program = "from shop import ESTATE; from holdfast.contract import stamp; print(stamp.digest(ESTATE))"
     environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert done.stdout.strip() == stamp.digest(ESTATE)

@@ -56,7 +56,6 @@ from holdfast.estate.placement import Placed
 from holdfast.fix.plan import plan
 from holdfast.inventory.listing import entry
 from holdfast.inventory.pages import tables as page
-from holdfast.kinds.live_words import Own
 from holdfast.kinds.table import live
 from holdfast.kinds.table.declaration import Index, LocalIndex
 from holdfast.kinds.table.observed import Observed
@@ -65,11 +64,12 @@ from holdfast.rules import BY_ID, verdicts
 from holdfast.rules.base import Finding
 from holdfast.rules.engine import verdict
 from holdfast.rules.live import confirm, corrected, twins
-from holdfast.rules.same import filled
 from holdfast.rules.schema import lint
 from holdfast.rules.subjects import TableSubject
+from holdfast.shared.access_policy import filled
 from holdfast.shared.key.observed import NamedKey, ObservedKey
 from holdfast.shared.key.policy import key_policy
+from holdfast.shared.live import Own
 from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
 

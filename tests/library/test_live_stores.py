@@ -23,14 +23,15 @@ from holdfast import Bucket, Registry, cli
 from holdfast.audit.account import StoreSeen
 from holdfast.audit.audit import Audit
 from holdfast.audit.stores import JUDGED, judge
-from holdfast.aws.calls import TAGS
+from holdfast.aws.calls import STORES, TAGS
 from holdfast.aws.failure import answered
 from holdfast.aws.reader import read
 from holdfast.estate.placement import Placed
-from holdfast.kinds import live_calls as store_calls
-from holdfast.kinds.live_words import Own, bucket_policy
+from holdfast.kinds.broker.live import BROKERS
+from holdfast.kinds.bucket.live import LOCATION, LOCK, bucket_policy
 from holdfast.rules import STORE_RULES
 from holdfast.shared.calls import Call
+from holdfast.shared.live import Own
 from holdfast.verdict import Outcome
 
 AURORA = replace(PLACED, stack=on_aurora(PLACED.stack))
@@ -263,14 +264,14 @@ def test_the_golden_file_of_live_stores() -> None:
         changed = door()
         changed.changed[operation] = change
         found[lost] = live_golden.said(look(changed.read())) - clean
-    for call in (*store_calls.READ, TAGS):
+    for call in (*STORES, TAGS):
         refused = door()
         refused.refused[call] = "AccessDenied"
         found[f"without {call.action}"] = live_golden.said(look(refused.read())) - clean
     live_golden.check("stores", found)
 
 
-@pytest.mark.parametrize("call", [*store_calls.READ, TAGS], ids=lambda c: c.operation)
+@pytest.mark.parametrize("call", [*STORES, TAGS], ids=lambda c: c.operation)
 def test_without_one_action_the_rest_is_judged_and_nothing_fails(call: Call) -> None:
     refused = door()
     refused.refused[call] = "AccessDenied"
@@ -282,13 +283,13 @@ def test_without_one_action_the_rest_is_judged_and_nothing_fails(call: Call) -> 
     unknown = [f for f in found.findings if f.outcome is Outcome.UNKNOWN]
     assert "HF614" in {f.rule.id for f in unknown}
     assert all(str(call.action) in f.detail for f in unknown)
-    if call not in (TAGS, store_calls.LOCK):  # the shop locks no bucket
+    if call not in (TAGS, LOCK):  # the shop locks no bucket
         assert {f.rule.id for f in unknown} - {"HF614"}
 
 
 def test_where_nothing_may_be_read_nothing_fails_and_every_store_is_unknown() -> None:
     refused = door()
-    refused.refused = dict.fromkeys(store_calls.READ, "AccessDeniedException")
+    refused.refused = dict.fromkeys(STORES, "AccessDeniedException")
     found = look(refused.read())
     assert failed(found) == set()
     assert {f.table for f in found.findings if f.rule.id == "HF201" and f.outcome is Outcome.UNKNOWN} == EVERY
@@ -296,14 +297,14 @@ def test_where_nothing_may_be_read_nothing_fails_and_every_store_is_unknown() ->
 
 def test_msk_says_forbidden_where_others_say_access_denied() -> None:
     refused = door()
-    refused.refused[store_calls.BROKER_LIST] = "ForbiddenException"
+    refused.refused[BROKERS] = "ForbiddenException"
     assert [u.action for u in refused.read().unreadable] == ["kafka:ListClusters"]
 
 
 def test_a_bucket_that_is_gone_is_not_there_and_not_unread() -> None:
     gone = door()
-    missing = next(asked for asked in gone.answers if asked[0] is store_calls.BUCKET)
-    gone.answers = gone.answers | {missing: answered(store_calls.BUCKET, 404, "NoSuchBucket", "no")}
+    missing = next(asked for asked in gone.answers if asked[0] is LOCATION)
+    gone.answers = gone.answers | {missing: answered(LOCATION, 404, "NoSuchBucket", "no")}
     seen = gone.read()
     assert seen.unreadable == ()
     assert failed(look(seen)) == {("HF201", BUCKET)}
@@ -313,7 +314,7 @@ def test_the_lock_of_an_archive_is_judged_live() -> None:
     locked = tuple(replace(s, locked=timedelta(days=30)) if isinstance(s, Bucket) else s for s in PLACED.stores)
     placed = replace(PLACED, stack=replace(PLACED.stack, stores=locked))
     lock = {"ObjectLockEnabled": "Enabled", "Rule": {"DefaultRetention": {"Mode": "GOVERNANCE", "Days": 30}}}
-    asked = next(asked for asked in door().answers if asked[0] is store_calls.LOCK)
+    asked = next(asked for asked in door().answers if asked[0] is LOCK)
 
     def verdict(seen: Door) -> tuple[Outcome, str]:
         (found,) = [
@@ -326,7 +327,7 @@ def test_the_lock_of_an_archive_is_judged_live() -> None:
     on.answers = on.answers | {asked: {"ObjectLockConfiguration": lock}}
     assert verdict(on) == (Outcome.FAIL, "on")  # live, but not in the deployed template
     refused = door()
-    refused.refused[store_calls.LOCK] = "AccessDenied"
+    refused.refused[LOCK] = "AccessDenied"
     assert verdict(refused) == (Outcome.FAIL, "unknown")
 
 
@@ -354,7 +355,7 @@ def test_a_policy_allows_what_the_topics_of_a_broker_need(capsys: pytest.Capture
     assert cli.main(["iam", "audit"]) == 0
     statements = json.loads(capsys.readouterr().out)["Statement"]
     allowed = {(action, s["Resource"]) for s in statements for action in s["Action"]}
-    assert {(c.action, c.resource) for c in store_calls.READ} <= allowed
+    assert {(c.action, c.resource) for c in STORES} <= allowed
     assert ("kafka-cluster:Connect", "arn:aws:kafka:*:*:*") in allowed
     assert all("*" not in action for action, _ in allowed)
 
@@ -402,4 +403,4 @@ def test_reading_no_store_asks_nothing_about_stores() -> None:
     bare = Door(door().answers)
     seen = read(bare, places=(), now=NOW)  # type: ignore[arg-type]
     assert seen.stores is None
-    assert not bare.asked & set(store_calls.READ)
+    assert not bare.asked & set(STORES)

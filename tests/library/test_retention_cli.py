@@ -309,9 +309,9 @@ import sys
 from datetime import UTC, datetime
 from functools import partial
 from holdfast import cli
-from holdfast.postgres import commands
+from holdfast.cli import db
 
-commands.run = partial(commands.run, clock=lambda: datetime.fromisoformat(sys.argv[1]))
+db.run = partial(db.run, clock=lambda: datetime.fromisoformat(sys.argv[1]))
 sys.exit(cli.main(sys.argv[2:]))
 """
 

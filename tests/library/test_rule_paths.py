@@ -13,10 +13,11 @@ from shop import ESTATE, LIVE
 from support import Json
 
 from holdfast.cfn.generate import schemas, tree
+from holdfast.cfn.places import OF_RESOURCE
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.rules import ACTIONABLE, RULES, verdicts
-from holdfast.rules.base import OF_RESOURCE, Rule
+from holdfast.rules.base import Rule
 from holdfast.rules.waivers import CURRENT
 
 JUDGING = [r for r in RULES if r.id[2] not in "467" and r is not CURRENT]  # not of declarations, accounts, contracts

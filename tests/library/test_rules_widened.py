@@ -19,7 +19,7 @@ from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.rules import ACTIONABLE, judge
 from holdfast.rules.base import Finding
-from holdfast.rules.stores import OF_STORES, OF_TABLES
+from holdfast.rules.types import OF_STORES, OF_TABLES
 from holdfast.verdict import Outcome
 
 PLACES = {p.id: p for p in ESTATE.placements()}

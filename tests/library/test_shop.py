@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 from shop import ESTATE
 from support import Json
 
 from holdfast import Tier
-from holdfast.model.store import Store
+from holdfast.kinds.kinds import KINDS
 
 
 def test_nothing_is_said_about_it(report: list[Json]) -> None:
@@ -30,4 +28,4 @@ def test_what_its_policy_says_is_what_is_made(templates: dict[str, Json]) -> Non
 def test_it_has_every_kind_of_store_in_both_tiers() -> None:
     places = ESTATE.placements()
     for tier in Tier:
-        assert {type(s) for p in places if p.env.tier is tier for s in p.stores} == set(get_args(Store))
+        assert {type(s) for p in places if p.env.tier is tier for s in p.stores} == {kind.declaration for kind in KINDS}

@@ -235,6 +235,8 @@ def legal(hint: Any) -> st.SearchStrategy[Any]:
         return st.one_of(*map(legal, parts))
     if origin is tuple:
         return st.lists(legal(parts[0]), max_size=3).map(tuple) if parts[-1] is ... else st.tuples(*map(legal, parts))
+    if origin is frozenset:
+        return st.frozensets(legal(parts[0]), max_size=3)
     if origin is Mapping:
         return st.dictionaries(legal(parts[0]), legal(parts[1]), max_size=3)
     if origin is type:

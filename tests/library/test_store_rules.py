@@ -18,11 +18,11 @@ from support import Json
 from holdfast import Broker, Database, Guard, Tier
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
+from holdfast.kinds.kinds import find
 from holdfast.model.store import Store
 from holdfast.rules import ACTIONABLE, BY_ID, judge
 from holdfast.rules.base import Finding
 from holdfast.rules.former import CONTRACT
-from holdfast.rules.store_subject import find
 from holdfast.shared.key.policy import keeps_key
 from holdfast.verdict import Outcome
 

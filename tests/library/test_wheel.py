@@ -25,7 +25,7 @@ from datetime import timedelta
 from holdfast import Data, DeclarationError, Durable, Environment, Estate, Processor
 from holdfast import Stack, Stream, Table, Tier, View, key
 from holdfast import cdk
-from holdfast.stores import Backups, Database
+from holdfast import Backups, Database
 
 SHOP = Stack(
     id="Shop-{env}",

@@ -10,13 +10,13 @@ from holdfast.audit.ages import Ages
 from holdfast.cfn.template import Source
 from holdfast.estate.placement import Placed
 from holdfast.kinds.bucket.declaration import Bucket
+from holdfast.kinds.kinds import kind_of, subject
 from holdfast.kinds.registry.declaration import Registry
 from holdfast.model.store import Store
 from holdfast.policy.required import Policy, TagSource
 from holdfast.rules import BY_ID, STORE_RULES, engine, estate, finding, live, stores
 from holdfast.rules.base import Finding, Rule
 from holdfast.rules.gap import Gap
-from holdfast.rules.store_subject import CLUSTER, DOCUMENTS, INSTANCE, StoreSubject
 from holdfast.rules.subjects import KeySubject, Resource
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
@@ -57,11 +57,6 @@ NOT_APPLIED = "intended and deployed, not live: it was changed after the deploy,
 LIVE = "live as intended, but not in the deployed template: the next deploy or rollback works from that"
 NEVER_DEPLOYED = "intended, never deployed"
 OF_KEY = tuple(BY_ID[rule] for rule in ("HF007", "HF008", "HF009", "HF014"))
-PROTECT = {
-    INSTANCE: "rds modify-db-instance --db-instance-identifier",
-    CLUSTER: "rds modify-db-cluster --db-cluster-identifier",
-    DOCUMENTS: "docdb modify-db-cluster --db-cluster-identifier",
-}
 ALLOW = "Allow the audit to read it (`holdfast iam audit` prints the whole policy), or run again."
 LOST = frozenset({"deleting", "failed", "incompatible-restore", "restore-error"})
 WORDS = {Outcome.PASS: "on", Outcome.FAIL: "off", Outcome.UNKNOWN: "unknown", Outcome.EXEMPT: "-"}
@@ -175,7 +170,7 @@ def _call(s: _Seen, rule: Rule) -> str:
     if rule.id != "HF001" or not isinstance(s.live, StoreSeen):
         return ""
     kind = s.live.stack.template["Resources"][s.live.logical_id]["Type"]
-    return f"aws {PROTECT[kind]} {_name(s.live.arn)} --deletion-protection --region {s.placed.region}"
+    return f"aws {kind_of(s.store).protect[kind]} {_name(s.live.arn)} --deletion-protection --region {s.placed.region}"
 
 
 def _how(then: Finding | None) -> str:
@@ -193,8 +188,7 @@ def _how(then: Finding | None) -> str:
 
 def judge(rule: Rule, placed: Placed, store: Store, seen: StoreSeen) -> Verdict:
     """What a rule says of a live store; unknown where something that it needs could not be read."""
-    subject = StoreSubject(placed, store, placed.required(store), seen.stack, seen.logical_id)
-    verdict = engine.verdict(rule, subject)
+    verdict = engine.verdict(rule, subject(placed, store, seen.stack, seen.logical_id))
     hole = next((seen.unread[a] for a in Aspect if a in JUDGED[rule.id] and a in seen.unread), None)
     return verdict if hole is None or verdict.outcome is Outcome.EXEMPT else unknown(hole.reason)
 
@@ -207,9 +201,9 @@ def around(places: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Fi
                 continue
             key = account.stores.keys.get(placed.id)
             if isinstance(key, ObservedKey):
-                subject = KeySubject(placed, key, account.id)
+                of_key = KeySubject(placed, key, account.id)
                 for rule in OF_KEY:
-                    yield engine.of(rule, engine.verdict(rule, subject), subject, Source.LIVE)
+                    yield engine.of(rule, engine.verdict(rule, of_key), of_key, Source.LIVE)
             groups = account.stores.groups.get(placed.id)
             if groups is not None and not isinstance(groups, Unknown):
                 for logical_id in groups.template["Resources"]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.kinds import live_calls as store_calls
-from holdfast.kinds.live_calls import NEXT, STACK
+from holdfast.kinds.kinds import KINDS
+from holdfast.kinds.live import NEXT
 from holdfast.shared.calls import Call, listing
+from holdfast.shared.network.live import GROUPS
+from holdfast.shared.vault.live import DESCRIBE_VAULT, GET_PLAN, GET_SELECTION, LIST_SELECTIONS
 
+STACK = "arn:aws:cloudformation:*:*:stack/*"
 TABLE = "arn:aws:dynamodb:*:*:table/*"
 KEY = "arn:aws:kms:*:*:key/*"
 
@@ -27,6 +30,9 @@ def _kms(operation: str, reads: str, member: str) -> Call:
     return Call(service="kms", operation=operation, action=f"kms:{operation}", reads=reads, member=member, resource=KEY)
 
 
+MEMBERS = listing(
+    "cloudformation", "ListStackResources", "the resources of the stack", "StackResourceSummaries", NEXT, STACK
+)
 IDENTITY = Call(service="sts", operation="GetCallerIdentity", action=None, reads="the account", member="Account")
 LIST_TABLES = listing(
     "dynamodb", "ListTables", "the list of tables", "TableNames", ("ExclusiveStartTableName", "LastEvaluatedTableName")
@@ -89,4 +95,13 @@ READ: tuple[Call, ...] = (
     EVENT_SOURCES,
     POLICIES,
 )
-AUDIT = (*READ, *store_calls.READ)  # an audit also reads the stores that are no tables
+STORES: tuple[Call, ...] = (
+    MEMBERS,
+    GROUPS,
+    GET_PLAN,
+    LIST_SELECTIONS,
+    GET_SELECTION,
+    DESCRIBE_VAULT,
+    *dict.fromkeys(call for kind in KINDS if kind.live for call in (*kind.live.listings, *kind.live.calls)),
+)
+AUDIT = (*READ, *STORES)  # an audit also reads the stores that are not tables

@@ -2,56 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from holdfast.audit.account import Aspect, StackLive, Stores, StoreSeen
-from holdfast.aws.calls import TAGS
+from holdfast.aws.calls import MEMBERS, TAGS
 from holdfast.aws.failure import CallError, Kind
 from holdfast.aws.session import Api
 from holdfast.cfn.template import Source, StackSeen
+from holdfast.cfn.types import ALARM, GROUP, KEY, PLAN, ROLE, TOPIC, VAULT
 from holdfast.estate.placement import Placed
-from holdfast.kinds import live_calls as calls
-from holdfast.kinds import live_words as words
-from holdfast.kinds.broker.declaration import Broker
-from holdfast.kinds.bucket.declaration import Bucket
-from holdfast.kinds.cache.declaration import Cache
-from holdfast.kinds.database.declaration import Database
-from holdfast.kinds.documents.declaration import DocumentDatabase
-from holdfast.kinds.live_words import Own, Resource
-from holdfast.kinds.settings import CACHE_PARAMETERS, DOCUMENT_PARAMETERS, database_parameters
+from holdfast.kinds.bucket.types import BUCKET
+from holdfast.kinds.database.live import INSTANCES
+from holdfast.kinds.kinds import ARNS, KINDS, kind_of
+from holdfast.kinds.live import Found, Listed, ReadContext
 from holdfast.model.facts import Encryption
 from holdfast.model.store import Store
 from holdfast.policy.required import TagSource
+from holdfast.shared.alarms.live import alarm as live_alarm
 from holdfast.shared.calls import Call
 from holdfast.shared.key.observed import ObservedKey
+from holdfast.shared.live import Own, Resource, shaped
+from holdfast.shared.network.live import GROUPS, group
+from holdfast.shared.vault.live import (
+    DESCRIBE_VAULT,
+    GET_PLAN,
+    GET_SELECTION,
+    LIST_SELECTIONS,
+    plan,
+    selection,
+    vault,
+)
 from holdfast.unknown import Unknown
 
-Listed = list[dict[str, Any]] | Unknown
 Hole = Callable[[CallError, str], Unknown]
-# What has to be listed for each kind of store, once for an account and region.
-LISTINGS: Mapping[type, tuple[Call, ...]] = {
-    Database: (calls.INSTANCES, calls.CLUSTERS),
-    DocumentDatabase: (calls.INSTANCES, calls.CLUSTERS),
-    Cache: (calls.CACHES, calls.NODES, calls.USER_GROUPS, calls.USERS),
-    Broker: (calls.BROKER_LIST,),
-}
-OF_A_BUCKET = {
-    calls.ENCRYPTION: Aspect.ENCRYPTION,
-    calls.VERSIONS: Aspect.VERSIONS,
-    calls.BUCKET_POLICY: Aspect.POLICY,
-    calls.PUBLIC: Aspect.PUBLIC,
-    calls.OWNERSHIP: Aspect.PUBLIC,
-    calls.LIFECYCLE: Aspect.LIFECYCLE,
-    calls.LOGGING: Aspect.LOGGING,
-    calls.BUCKET_TAGS: Aspect.TAGS,
-    calls.LOCK: Aspect.LOCK,
-}
-TAGGED = ("rds:db", "rds:cluster", "elasticache:replicationgroup", "kafka:cluster", "s3")
 AT_ONCE = 8
-NOBODY = "nobody"  # the group of a cache that has none, and so no users of its own
+READINGS = tuple(kind.live for kind in KINDS if kind.live)
+TAGGED = sorted({tagged for reading in READINGS for tagged in reading.tagged})
+BESIDE = (KEY, BUCKET, ROLE)  # what only has to be there
 
 
 def key(placed: Placed, store: Store) -> tuple[str, str, str]:
@@ -81,8 +71,8 @@ class _Reader:
         self._places = [p for p in places if p.stores and p.region == api.region]
 
     def read(self) -> Stores:
-        kinds = {type(s) for p in self._places for s in p.stores}
-        wanted = dict.fromkeys(c for kind in kinds for c in LISTINGS.get(kind, ()))
+        readings = [kind_of(s).live for p in self._places for s in p.stores]
+        wanted = dict.fromkeys(call for reading in readings if reading for call in reading.listings)
         if not self._places:
             return Stores(found={})
         with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -97,7 +87,7 @@ class _Reader:
             found=found,
             keys={s.placed.id: s.key for s in stacks if s.key is not None},
             groups={s.placed.id: s.groups for s in stacks if s.groups is not None},
-            tagged=self._without_nodes(tagged.result(), listed.get(calls.INSTANCES, [])),
+            tagged=self._without_nodes(tagged.result(), listed.get(INSTANCES, [])),
         )
 
     # Calls
@@ -144,7 +134,7 @@ class _Reader:
             {"Key": name, "Values": sorted({p.tags[name] for p in self._places})}
             for name in ours or [n for n, source in required.items() if source is TagSource.OWNER]
         ]
-        found = self.ask_all(TAGS, TagFilters=mine, ResourceTypeFilters=list(TAGGED), ResourcesPerPage=100)
+        found = self.ask_all(TAGS, TagFilters=mine, ResourceTypeFilters=TAGGED, ResourcesPerPage=100)
         if isinstance(found, Unknown):
             return found
         here = [r for r in found if r["ResourceARN"].split(":")[3] in ("", self._api.region)]
@@ -160,16 +150,6 @@ class _Reader:
         return {arn: tags for arn, tags in tagged.items() if arn not in nodes}
 
 
-@dataclass
-class _Found:
-    """One store that is live, before the whole stack is known."""
-
-    arn: str
-    logical_id: str
-    status: str = "available"
-    unread: dict[Aspect, Unknown] = field(default_factory=dict)
-
-
 class _Stack:
     """One declared stack: its live resources are collected here."""
 
@@ -177,19 +157,31 @@ class _Stack:
         self.placed, self._reader, self._listed = placed, reader, listed
         self.key: ObservedKey | Encryption | Unknown | None = None
         self.groups: StackSeen | Unknown | None = None
-        self._resources: dict[str, Resource] = {}
-        self._stores: dict[tuple[str, str, str], _Found | Unknown] = {}
+        self._stores: dict[tuple[str, str, str], Found | Unknown] = {}
         self._shared: dict[Aspect, Unknown] = {}
-        self._own = Own({})
+        self._context = self._in(Own({}))
+
+    def _in(self, own: Own) -> ReadContext:
+        reader = self._reader
+        return ReadContext(
+            placed=self.placed,
+            account=reader.account,
+            partition=reader.partition,
+            ask=reader.ask,
+            ask_all=reader.ask_all,
+            listed=self._listed,
+            own=own,
+        )
 
     def read(self) -> None:
         members = self._members()
         if isinstance(members, Unknown):
             self._shared[Aspect.OWN] = members
         else:
-            self._own = Own(members, self._shared_key())
+            self._context = self._in(Own(members, self._shared_key()))
         for store in self.placed.stores:
-            found = self._store(store)
+            reading = kind_of(store).live
+            found = reading.read(self._context, store, self.placed.fill(store.name)) if reading else None
             if found is not None:
                 self._stores[key(self.placed, store)] = found
         self._beside()
@@ -198,7 +190,7 @@ class _Stack:
         self._alarms()
 
     def found(self) -> dict[tuple[str, str, str], StoreSeen | Unknown]:
-        seen = self._seen(self._resources)
+        seen = self._seen(self._context.resources)
         return {
             name: found
             if isinstance(found, Unknown)
@@ -227,7 +219,7 @@ class _Stack:
         stacks = self._reader.around.stacks
         if not isinstance(stacks, Unknown) and self.placed.name not in stacks:
             return {}
-        listed = self._reader.ask_all(calls.MEMBERS, self.placed.name, StackName=self.placed.name)
+        listed = self._reader.ask_all(MEMBERS, self.placed.name, StackName=self.placed.name)
         if isinstance(listed, Unknown):
             return listed
         return {
@@ -244,248 +236,68 @@ class _Stack:
         arn = stacks[holder.name].exports.get(holder.key_export)
         return {arn: str(self.placed.foreign_key)} if arn else {}
 
-    def _id(self, kind: str, physical: str) -> str:
-        """The logical id of the stack; one of our own for what is live and not in it."""
-        noun = kind.rpartition("::")[2]
-        return self._own.id(kind, physical) or f"Live{noun}{''.join(c for c in physical if c.isalnum())}"
-
-    def _add(self, kind: str, physical: str, resource: Resource) -> str:
-        logical_id = self._id(kind, physical)
-        self._resources[logical_id] = resource
-        return logical_id
-
-    # Stores
-
-    def _store(self, store: Store) -> _Found | Unknown | None:
-        name = self.placed.fill(store.name)
-        match store:
-            case Database():
-                found = self._instance(store, name)
-                return self._cluster(store, name) if found is None or isinstance(found, Unknown) else found
-            case DocumentDatabase():
-                return self._cluster(store, name)
-            case Cache():
-                return self._cache(name)
-            case Broker():
-                return self._broker(store, name)
-            case Bucket():
-                return self._bucket(f"{name}-{self._reader.account}-{self.placed.region}")
-        return None  # a registry: what runs registers itself
-
-    def _instance(self, store: Database, name: str) -> _Found | Unknown | None:
-        listed = self._listed[calls.INSTANCES]
-        if isinstance(listed, Unknown):
-            return listed
-        i = next((i for i in listed if i["DBInstanceIdentifier"] == name and not i.get("DBClusterIdentifier")), None)
-        if i is None:
-            return None
-        found = _Found(i["DBInstanceArn"], self._id(words.INSTANCE, name), str(i.get("DBInstanceStatus", "available")))
-        groups = [g["DBParameterGroupName"] for g in i.get("DBParameterGroups", ())]
-        parameters = self._parameters(words.INSTANCE, calls.PARAMETERS, groups, set(database_parameters(store)), found)
-        self._add(words.INSTANCE, name, words.instance(i, self._own, parameters, None))
-        return found
-
-    def _cluster(self, store: Database | DocumentDatabase, name: str) -> _Found | Unknown | None:
-        listed, nodes = self._listed[calls.CLUSTERS], self._listed[calls.INSTANCES]
-        documents = isinstance(store, DocumentDatabase)
-        if isinstance(listed, Unknown):
-            return listed
-        if isinstance(nodes, Unknown) and not documents:
-            return nodes  # it may be an instance that could not be listed
-        own = [c for c in listed if c["DBClusterIdentifier"] == name and (c.get("Engine") == "docdb") == documents]
-        if not own:
-            return None
-        c, kind = own[0], words.DOCUMENTS if documents else words.CLUSTER
-        found = _Found(c["DBClusterArn"], self._id(kind, name), str(c.get("Status", "available")))
-        declared = set(DOCUMENT_PARAMETERS if isinstance(store, DocumentDatabase) else database_parameters(store))
-        group = [c["DBClusterParameterGroup"]] if c.get("DBClusterParameterGroup") else []
-        parameters = self._parameters(kind, calls.CLUSTER_PARAMETERS, group, declared, found)
-        logical_id = self._add(kind, name, words.cluster(c, self._own, parameters))
-        for i in () if isinstance(nodes, Unknown) else nodes:
-            if i.get("DBClusterIdentifier") == name:
-                node = words.instance(i, self._own, None, {"Ref": logical_id})
-                node["Type"] = words.DOCUMENT_NODE if documents else words.INSTANCE
-                self._add(node["Type"], i["DBInstanceIdentifier"], node)
-        if isinstance(nodes, Unknown):
-            found.unread[Aspect.NODES] = nodes
-        return found
-
-    def _parameters(
-        self, kind: str, call: Call, groups: Sequence[str], declared: Collection[str], found: _Found
-    ) -> str | None:
-        if not groups:
-            return None
-        asked = "DBClusterParameterGroupName" if call is calls.CLUSTER_PARAMETERS else "DBParameterGroupName"
-        asked = "CacheParameterGroupName" if call is calls.CACHE_PARAMETERS else asked
-        listed = self._reader.ask_all(call, groups[0], **{asked: groups[0]})
-        if isinstance(listed, Unknown):
-            found.unread[Aspect.PARAMETERS] = listed
-            listed = []
-        values = words.parameters(listed, declared)
-        named = "Properties" if kind == words.CACHE else "Parameters"
-        return self._add(words.PARAMETERS[kind], groups[0], words.shaped(words.PARAMETERS[kind], {named: values}))
-
-    def _cache(self, name: str) -> _Found | Unknown | None:
-        listed = self._listed[calls.CACHES]
-        if isinstance(listed, Unknown):
-            return listed
-        g = next((g for g in listed if g["ReplicationGroupId"] == name), None)
-        if g is None:
-            return None
-        found = _Found(g["ARN"], self._id(words.CACHE, name))
-        nodes = self._listed[calls.NODES]
-        if isinstance(nodes, Unknown):
-            found.unread[Aspect.NODES] = found.unread[Aspect.PARAMETERS] = found.unread[Aspect.GROUPS] = nodes
-        node = next(
-            (n for n in ([] if isinstance(nodes, Unknown) else nodes) if n.get("ReplicationGroupId") == name), {}
-        )
-        group = node.get("CacheParameterGroup", {}).get("CacheParameterGroupName")
-        parameters = self._parameters(
-            words.CACHE, calls.CACHE_PARAMETERS, [group] if group else [], set(CACHE_PARAMETERS), found
-        )
-        users = [self._user_group(u, found) for u in g.get("UserGroupIds") or [NOBODY]]
-        resource = words.cache(g, node, self._own, parameters, users)
-        tags = self._reader.ask(calls.CACHE_TAGS, name, ResourceName=g["ARN"])
-        if isinstance(tags, Unknown):
-            found.unread[Aspect.TAGS] = tags
-        resource["Properties"]["Tags"] = words.tags(tags.get("TagList", ())) if isinstance(tags, dict) else []
-        self._add(words.CACHE, name, resource)
-        return found
-
-    def _user_group(self, name: str, found: _Found) -> str:
-        groups, users = self._listed[calls.USER_GROUPS], self._listed[calls.USERS]
-        for listed in (groups, users):
-            if isinstance(listed, Unknown):
-                found.unread[Aspect.USERS] = listed
-        if isinstance(groups, Unknown) or isinstance(users, Unknown):
-            return self._id(words.USERS, name)
-        members: list[str] = next((g.get("UserIds", []) for g in groups if g["UserGroupId"] == name), [])
-        for user in (u for u in users if u["UserId"] in members):
-            self._add(words.USER, user["UserId"], words.user(user))
-        ids = [{"Ref": self._id(words.USER, u)} for u in members]
-        return self._add(words.USERS, name, words.shaped(words.USERS, {"UserGroupId": name, "UserIds": ids}))
-
-    def _broker(self, store: Broker, name: str) -> _Found | Unknown | None:
-        listed = self._listed[calls.BROKER_LIST]
-        if isinstance(listed, Unknown):
-            return listed
-        c = next((c for c in listed if c["ClusterName"] == name), None)
-        if c is None:
-            return None
-        arn = c["ClusterArn"]
-        found = _Found(arn, self._id(words.BROKER, arn))
-        self._add(words.BROKER, arn, words.broker(c, self._own, self._broker_settings(c, found)))
-        topics = self._reader.ask_all(calls.TOPIC_LIST, name, ClusterArn=arn)
-        if isinstance(topics, Unknown):
-            found.unread[Aspect.TOPICS] = topics
-            return found
-        declared = {setting for t in store.topics for setting in t.settings}
-        for listed_topic in topics:
-            if listed_topic["TopicName"].startswith("__"):
-                continue  # Kafka's own
-            t = self._reader.ask(calls.TOPIC, name, ClusterArn=arn, TopicName=listed_topic["TopicName"])
-            if isinstance(t, Unknown):
-                found.unread[Aspect.TOPICS] = t
-            elif t is not None:
-                try:
-                    resource = words.topic(t, found.logical_id, declared)
-                except ValueError:
-                    found.unread[Aspect.TOPICS] = Unknown(f"settings of {t['TopicName']} cannot be understood")
-                else:
-                    self._add(words.TOPIC, str(t.get("TopicArn", t["TopicName"])), resource)
-        return found
-
-    def _broker_settings(self, c: Mapping[str, Any], found: _Found) -> str | None:
-        software = c.get("CurrentBrokerSoftwareInfo", {})
-        if not (arn := software.get("ConfigurationArn")):
-            return None
-        answer = self._reader.ask(
-            calls.BROKER_SETTINGS, c["ClusterName"], Arn=arn, Revision=software.get("ConfigurationRevision", 1)
-        )
-        if isinstance(answer, Unknown):
-            found.unread[Aspect.PARAMETERS] = answer
-        text = answer["ServerProperties"].decode() if isinstance(answer, dict) else ""
-        return self._add(words.SETTINGS, arn, words.shaped(words.SETTINGS, {"ServerProperties": text}))
-
-    def _bucket(self, name: str) -> _Found | Unknown | None:
-        ask = self._reader.ask
-        there = ask(calls.BUCKET, name, Bucket=name)
-        if there is None or isinstance(there, Unknown):
-            return there
-        with ThreadPoolExecutor(len(OF_A_BUCKET)) as pool:
-            answers = dict(zip(OF_A_BUCKET, pool.map(lambda c: ask(c, name, Bucket=name), OF_A_BUCKET), strict=True))
-        found = _Found(f"arn:{self._reader.partition}:s3:::{name}", self._id(words.BUCKET, name))
-        for call, answer in answers.items():
-            if isinstance(answer, Unknown):
-                found.unread[OF_A_BUCKET[call]] = answer
-        by_name = {call.operation: answer or {} for call, answer in answers.items() if not isinstance(answer, Unknown)}
-        by_name = {call.operation: by_name.get(call.operation, {}) for call in OF_A_BUCKET}
-        self._add(words.BUCKET, name, words.bucket(name, by_name, self._own))
-        if policy := by_name[calls.BUCKET_POLICY.operation].get("Policy"):
-            try:
-                resource = words.bucket_policy(found.arn, found.logical_id, policy, self._own, self._reader.account)
-            except ValueError:
-                found.unread[Aspect.POLICY] = Unknown("the bucket policy cannot be understood")
-            else:
-                self._resources[f"{found.logical_id}Policy"] = resource
-        return found
-
     # What stands around them
 
     def _beside(self) -> None:
         """Resources that only have to be there, such as the key and the bucket for access logs."""
-        for (kind, physical), logical_id in self._own.members.items():
-            if kind in (words.KEY, words.BUCKET, words.ROLE) and logical_id not in self._resources:
-                self._resources[logical_id] = words.shaped(kind, {})
-                if kind == words.KEY:
+        for (kind, physical), logical_id in self._context.own.members.items():
+            if kind in BESIDE and logical_id not in self._context.resources:
+                self._context.resources[logical_id] = shaped(kind, {})
+                if kind == KEY:
                     arn = f"{self._reader.prefix.format('kms')}:key/{physical}"
                     self.key = self._reader.around.key(arn)
 
     def _groups(self) -> None:
-        wanted = self._own.physical(words.GROUP)
+        wanted = self._context.own.physical(GROUP)
         listed: Listed = []
         if wanted:
             chosen = [{"Name": "group-id", "Values": wanted}]  # by id alone, one that is gone would be an error
-            listed = self._reader.ask_all(calls.GROUPS, self.placed.name, Filters=chosen)
+            listed = self._reader.ask_all(GROUPS, self.placed.name, Filters=chosen)
         if isinstance(listed, Unknown):
             self._shared[Aspect.GROUPS] = self.groups = listed
             return
         own = [g for g in listed if g["GroupId"] in wanted]
-        ids = {self._add(words.GROUP, g["GroupId"], words.group(g, self._own)) for g in own}
-        self.groups = self._seen({i: self._resources[i] for i in ids})
+        ids = {self._context.add(GROUP, g["GroupId"], group(g, self._context.own)) for g in own}
+        self.groups = self._seen({i: self._context.resources[i] for i in ids})
 
     def _backups(self) -> None:
-        arns = {
-            f.arn: (f.logical_id, str(self._resources[f.logical_id]["Type"]))
-            for f in self._stores.values()
-            if isinstance(f, _Found)
-        }
-        for name in self._own.physical(words.VAULT):
-            answer = self._reader.ask(calls.VAULT, name, BackupVaultName=name)
+        arns = {f.arn: self._reference(f) for f in self._stores.values() if isinstance(f, Found)}
+        for name in self._context.own.physical(VAULT):
+            answer = self._reader.ask(DESCRIBE_VAULT, name, BackupVaultName=name)
             if isinstance(answer, Unknown):
                 self._shared[Aspect.BACKUPS] = answer
             elif answer is not None:
-                self._add(words.VAULT, name, words.vault(answer, self._own))
-        for name in self._own.physical(words.PLAN):
-            answer = self._reader.ask(calls.PLAN, name, BackupPlanId=name)
+                self._context.add(VAULT, name, vault(answer, self._context.own))
+        for name in self._context.own.physical(PLAN):
+            answer = self._reader.ask(GET_PLAN, name, BackupPlanId=name)
             if isinstance(answer, Unknown):
                 self._shared[Aspect.BACKUPS] = answer
             elif answer is not None and not answer.get("DeletionDate"):
-                self._selections(name, self._add(words.PLAN, name, words.plan(answer["BackupPlan"], self._own)), arns)
+                self._selections(
+                    name, self._context.add(PLAN, name, plan(answer["BackupPlan"], self._context.own)), arns
+                )
 
-    def _selections(self, plan: str, logical_id: str, arns: Mapping[str, tuple[str, str]]) -> None:
-        listed = self._reader.ask_all(calls.SELECTIONS, plan, BackupPlanId=plan)
+    def _reference(self, found: Found) -> Any:
+        """How a template writes the ARN of a store."""
+        kind = str(self._context.resources[found.logical_id]["Type"])
+        if kind in ARNS:
+            return {"Fn::GetAtt": [found.logical_id, ARNS[kind]]}
+        # DocumentDB has no such attribute.
+        return {"Fn::Join": ["", [f"{found.arn.rpartition(':')[0]}:", {"Ref": found.logical_id}]]}
+
+    def _selections(self, plan_id: str, logical_id: str, arns: Mapping[str, Any]) -> None:
+        listed = self._reader.ask_all(LIST_SELECTIONS, plan_id, BackupPlanId=plan_id)
         if isinstance(listed, Unknown):
             self._shared[Aspect.BACKUPS] = listed
             return
         for number, chosen in enumerate(listed):
-            asked = {"BackupPlanId": plan, "SelectionId": chosen["SelectionId"]}
-            answer = self._reader.ask(calls.SELECTION, chosen.get("SelectionName", plan), **asked)
+            asked = {"BackupPlanId": plan_id, "SelectionId": chosen["SelectionId"]}
+            answer = self._reader.ask(GET_SELECTION, chosen.get("SelectionName", plan_id), **asked)
             if isinstance(answer, Unknown):
                 self._shared[Aspect.BACKUPS] = answer
             elif answer is not None:
-                selection = words.selection(answer["BackupSelection"], logical_id, arns, self._own)
-                self._resources[f"{logical_id}Selection{number}"] = selection
+                made = selection(answer["BackupSelection"], logical_id, arns, self._context.own)
+                self._context.resources[f"{logical_id}Selection{number}"] = made
 
     def _alarms(self) -> None:
         alarms, topics = self._reader.around.alarms, self._reader.around.topics
@@ -493,9 +305,9 @@ class _Stack:
             if isinstance(listed, Unknown):
                 self._shared[Aspect.ALARMS] = listed
         there = set() if isinstance(topics, Unknown) else {t["TopicArn"] for t in topics}
-        for arn in self._own.physical(words.ALARM_TOPIC):
+        for arn in self._context.own.physical(TOPIC):
             if arn in there:
-                self._add(words.ALARM_TOPIC, arn, words.shaped(words.ALARM_TOPIC, {}))
+                self._context.add(TOPIC, arn, shaped(TOPIC, {}))
         for alarm in () if isinstance(alarms, Unknown) else alarms:
-            if self._own.id(words.ALARM, alarm["AlarmName"]):
-                self._add(words.ALARM, alarm["AlarmName"], words.alarm(alarm, self._own))
+            if self._context.own.id(ALARM, alarm["AlarmName"]):
+                self._context.add(ALARM, alarm["AlarmName"], live_alarm(alarm, self._context.own))

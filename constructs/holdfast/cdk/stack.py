@@ -5,15 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import aws_cdk as cdk
+from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from holdfast.contract.tags import PRODUCTION
 from holdfast.estate.placement import Placed
-from holdfast.kinds.alarms import dashboard
+from holdfast.kinds.bucket.declaration import Bucket
+from holdfast.kinds.dashboard import dashboard
+from holdfast.kinds.kinds import kind_of
+from holdfast.kinds.table.alarms import table_alarms
 from holdfast.kinds.table.construct.stream import StreamProcessor, application_policy
 from holdfast.kinds.table.construct.table import GuardedTable
 from holdfast.model.environment import Tier
-from holdfast.shared.alarms.alarm import table_alarms
 from holdfast.shared.alarms.construct import add_alarms, add_dashboard, alarm_topic
 from holdfast.shared.key.construct import stack_key
 from holdfast.shared.key.policy import needs_key
@@ -28,7 +31,7 @@ class TableStack(cdk.Stack):
             placed.id,
             stack_name=placed.name,
             env=cdk.Environment(account=placed.account, region=placed.region),
-            termination_protection=placed.env.tier is Tier.PROD,
+            termination_protection=placed.termination_protected,
             tags=placed.tags,
             synthesizer=cdk.DefaultStackSynthesizer(generate_bootstrap_version_rule=False),
         )
@@ -50,8 +53,6 @@ class TableStack(cdk.Stack):
         for access in placed.stack.access:
             application_policy(self, access, placed, self.tables[access.table])
         if key and placed.stores:
-            from holdfast.cdk.stores import add_stores  # takes long to load, and a stack of tables needs none of it
-
             add_stores(self, placed, root, key, topic)
         if page := dashboard(placed):
             add_dashboard(self, placed, page)
@@ -60,6 +61,18 @@ class TableStack(cdk.Stack):
     def availability_zones(self) -> list[str]:
         """As AWS names them when it is deployed: where an account is declared, CDK itself would look them up now."""
         return [cdk.Fn.select(number, cdk.Fn.get_azs()) for number in range(2)]
+
+
+def add_stores(scope: Construct, placed: Placed, root: Path, key: kms.IKey, topic: str | None) -> None:
+    from holdfast.shared.applications.construct import application_policy  # a stack of tables needs none of these
+    from holdfast.shared.construct.context import StoreContext
+
+    context = StoreContext(scope=scope, placed=placed, root=root, key=key, topic=topic)
+    # Buckets first: the archive of a database is one of them.
+    in_order = sorted(placed.stores, key=lambda s: not isinstance(s, Bucket))
+    uses = {store.name: list(kind_of(store).construct(context, store)) for store in in_order}
+    if any(uses.values()):
+        application_policy(scope, placed, (use for store in placed.stores for use in uses[store.name]))
 
 
 def _said(placed: Placed) -> dict[str, object]:

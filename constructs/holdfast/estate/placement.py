@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import TypeVar
 
 from holdfast.estate.stack import Stack
 from holdfast.kinds.broker.declaration import Broker, Topic
 from holdfast.kinds.table.declaration import Attribute, Governance, Table
 from holdfast.model.declaration import DeclarationError, declared_at
-from holdfast.model.environment import Environment, Place
+from holdfast.model.environment import Environment, Place, Tier
 from holdfast.model.facts import Assumed, ExternalKey, Fact, Guard, fill
 from holdfast.model.store import Store
 from holdfast.policy.required import DEFAULT, OF_STORES, Policy, TagSource, lifetime, required
 
+T = TypeVar("T")
 KEY_ID = "Key"  # the logical id of the key that a stack makes
 
 
@@ -144,14 +145,22 @@ class Placed:
     def required(self, table: Table | Store) -> Guard:
         return required(table, self.env, self.stack.floor, self.policy)
 
+    def by_tier(self, values: Mapping[Tier, T]) -> T:
+        """What the policy says for this tier."""
+        return values[self.env.tier]
+
+    @property
+    def termination_protected(self) -> bool:
+        return self.env.tier in self.policy.termination_protection
+
+    @property
+    def keeps_logs(self) -> bool:
+        """Whether logs, and what failed, stay when what wrote them is deleted."""
+        return self.env.tier in self.policy.keeps_logs
+
     @property
     def cidr(self) -> str:
         return self.stack.cidr or self.policy.cidr
-
-    def size(self, kind: Literal["database", "cache", "broker", "documents"]) -> str:
-        """How large the machines of a kind of store are here."""
-        found: str = getattr(self.policy.sizes, kind)[self.env.tier]
-        return found
 
     def recovery_days(self, table: Table) -> int:
         """How far back a table can be restored, where it can."""

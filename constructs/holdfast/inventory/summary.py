@@ -6,17 +6,19 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
 from holdfast.inventory.listing import assumed_of_store
+from holdfast.kinds.base import StoreSubject
+from holdfast.kinds.kinds import find, subject
 from holdfast.kinds.table.template import observe
 from holdfast.model.facts import Guard
 from holdfast.rules import BY_ID, stores
 from holdfast.rules.base import Rule
 from holdfast.rules.engine import verdict
-from holdfast.rules.store_subject import StoreSubject, find
 from holdfast.text import columns
 from holdfast.verdict import PASS
 
@@ -66,13 +68,13 @@ def summary(outdir: Path, estate: Estate) -> str:
     return columns(rows)
 
 
-def _stores(placed: Placed, stack: StackSeen) -> list[StoreSubject]:
-    """The declared stores that are no tables and that the template has."""
+def _stores(placed: Placed, stack: StackSeen) -> list[StoreSubject[Any]]:
+    """The declared stores that are not tables and that the template has."""
     found = [(store, find(stack, placed, store)) for store in placed.stores]
-    return [StoreSubject(placed, s, placed.required(s), stack, i) for s, i in found if isinstance(i, str)]
+    return [subject(placed, s, stack, i) for s, i in found if isinstance(i, str)]
 
 
-def _has(store: StoreSubject, guard: Guard) -> bool:
+def _has(store: StoreSubject[Any], guard: Guard) -> bool:
     """Whether a store has a guard, as the rules see it."""
     return any(verdict(r, store) == PASS for r in RULES_OF[guard])
 

@@ -54,6 +54,7 @@ class Store(Located):
     offers: ClassVar[Guard]  # the guards that its engine can give
     key_services: ClassVar[tuple[str, ...]] = ()  # the services that hold, move or back up its data under its key
     networked: ClassVar[bool] = True  # whether it stands in subnets
+    zones: ClassVar[int] = 0  # that its network needs for it, whatever the policy says
     name: str
     purpose: str
     data: Data
@@ -85,6 +86,10 @@ class Store(Located):
 
     def longest_name(self, region: str) -> int:
         return LONGEST_NAME
+
+    def identifier(self, name: str, region: str) -> str:
+        """What the resource that is called ``name`` here is named in a template, without the account's number."""
+        return name
 
     def engine_logs(self, name: str) -> Iterator[str]:
         """The log groups that its engine names itself, with wildcards, where it is called ``name``."""

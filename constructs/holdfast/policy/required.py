@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from holdfast.model.declaration import DeclarationError, checked
 from holdfast.model.environment import Environment, Tier
 from holdfast.model.facts import NONE, Data, Durable, ExternalKey, Guard, SharedKey, StackKey, Transient, wrong_cidr
 
+T = TypeVar("T")
 MAX_RECOVERY_DAYS = 35  # DynamoDB's own limit
 
 
@@ -105,12 +106,16 @@ class Thresholds:
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """How large the machines of stores are, by tier."""
+    """How large the machines and disks of stores are, by tier."""
 
     database: Mapping[Tier, str] = field(default_factory=lambda: _sizes("db.m7g.large", "db.t4g.small"), hash=False)
     cache: Mapping[Tier, str] = field(default_factory=lambda: _sizes("cache.m7g.large", "cache.t4g.micro"), hash=False)
     broker: Mapping[Tier, str] = field(default_factory=lambda: _sizes("kafka.m7g.large", "kafka.t3.small"), hash=False)
     documents: Mapping[Tier, str] = field(default_factory=lambda: _sizes("db.r6g.large", "db.t4g.medium"), hash=False)
+    database_gib: Mapping[Tier, int] = field(default_factory=lambda: _sizes(100, 20), hash=False)
+    database_max_gib: Mapping[Tier, int] = field(default_factory=lambda: _sizes(1000, 50), hash=False)  # it grows to
+    aurora_capacity: Mapping[Tier, float] = field(default_factory=lambda: _sizes(16.0, 2.0), hash=False)  # at most
+    broker_gib: Mapping[Tier, int] = field(default_factory=lambda: _sizes(100, 10), hash=False)
 
     def __post_init__(self) -> None:
         for of in fields(self):
@@ -118,7 +123,7 @@ class Sizes:
                 raise DeclarationError(f"Sizes: {of.name} says nothing of Tier.{missing[0]}")
 
 
-def _sizes(prod: str, test: str) -> dict[Tier, str]:
+def _sizes(prod: T, test: T) -> dict[Tier, T]:
     return {Tier.PROD: prod, Tier.TEST: test}
 
 
@@ -155,7 +160,13 @@ class Policy:
     thresholds: Thresholds = Thresholds()
     sizes: Sizes = Sizes()
     cidr: str = "10.40.0.0/16"  # of the network of every stack that has none of its own
-    log_days: Mapping[Tier, int] = field(default_factory=lambda: {Tier.PROD: 365, Tier.TEST: 30}, hash=False)
+    log_days: Mapping[Tier, int] = field(default_factory=lambda: _sizes(365, 30), hash=False)
+    keeps_logs: frozenset[Tier] = frozenset({Tier.PROD})  # when what wrote them is deleted
+    termination_protection: frozenset[Tier] = frozenset({Tier.PROD})  # of stacks
+    zones: Mapping[Tier, int] = field(default_factory=lambda: _sizes(3, 2), hash=False)  # of every network
+    instances: Mapping[Tier, int] = field(default_factory=lambda: _sizes(2, 1), hash=False)  # each in another zone
+    snapshot_days: Mapping[Tier, int] = field(default_factory=lambda: _sizes(15, 0), hash=False)  # of caches; 0: none
+    monitoring_seconds: Mapping[Tier, int] = field(default_factory=lambda: _sizes(60, 0), hash=False)  # 0: off
     key: StackKey | ExternalKey | SharedKey = field(default_factory=StackKey)  # of every stack that has none of its own
     naming: tuple[Naming, ...] = ()
 
@@ -172,8 +183,9 @@ class Policy:
                 )
         if wrong := wrong_cidr(self.cidr):
             raise DeclarationError(f"policy: {wrong}")
-        if missing := [tier.name for tier in Tier if tier not in self.log_days]:
-            raise DeclarationError(f"policy: log_days says nothing of Tier.{missing[0]}")
+        for name in ("log_days", "zones", "instances", "snapshot_days", "monitoring_seconds"):
+            if missing := [tier.name for tier in Tier if tier not in getattr(self, name)]:
+                raise DeclarationError(f"policy: {name} says nothing of Tier.{missing[0]}")
 
     @property
     def renamed_tags(self) -> dict[str, str]:

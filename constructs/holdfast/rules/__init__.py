@@ -10,6 +10,7 @@ from holdfast.cfn.template import Source, StackSeen
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
 from holdfast.garbage import uncollected
+from holdfast.kinds.base import StoreSubject
 from holdfast.kinds.table.declaration import Table
 from holdfast.model.declaration import DeclarationError, declared_at
 from holdfast.model.environment import Environment
@@ -19,7 +20,6 @@ from holdfast.rules import alarms, contract, estate, live, protection, resources
 from holdfast.rules.base import Finding, Rule
 from holdfast.rules.engine import ACTIONABLE, finding, run, untouchable
 from holdfast.rules.former import counting, current
-from holdfast.rules.store_subject import StoreSubject
 from holdfast.rules.subjects import TableSubject
 from holdfast.rules.waivers import standing, waived
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from holdfast.cfn.dig import flat
 from holdfast.cfn.template import StackSeen
-from holdfast.rules.store_subject import flat
 from holdfast.rules.subjects import Resource
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from holdfast.cfn.places import at
 from holdfast.cfn.template import ALARM, AlarmMetric, heard
+from holdfast.kinds.base import StoreSubject
+from holdfast.kinds.table.alarms import PUBLISHED, failure_queue, processor_alarms, table_alarms
 from holdfast.kinds.table.observed import wanted
 from holdfast.model.facts import Guard
-from holdfast.rules.base import Check, Rule, Severity, at
+from holdfast.rules.base import Check, Rule, Severity
+from holdfast.rules.every_store import watched
 from holdfast.rules.resources import SUBSCRIPTION, told
-from holdfast.rules.same import JUDGED, changes
-from holdfast.rules.store_checks import watched
-from holdfast.rules.store_subject import StoreSubject
 from holdfast.rules.subjects import Consumer, Resource, StackSubject, TableSubject
-from holdfast.shared.alarms.alarm import PUBLISHED, failure_queue, processor_alarms, table_alarms
+from holdfast.shared.alarms.alarm import JUDGED, changes
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 
@@ -85,7 +86,7 @@ WATCHED = Rule(
     why="Throttling, slow answers, a job that stopped, a backup that failed or a consumer that falls behind are seen by customers "
     "first where no alarm reads them. An alarm without an action turns red in a console that nobody looks at, and one on a metric "
     "that is never published never fires: CloudWatch takes any metric and any dimensions.",
-    remediation="Restore the alarms of {table} and their topic as holdfast.shared.alarms.alarm and holdfast.kinds.alarms make them; metrics and "
+    remediation="Restore the alarms of {table} and their topic as the alarms.py of its kind in holdfast/kinds makes them; metrics and "
     "dimensions have to be among those that the service publishes.",
     severity=Severity.MEDIUM,
     guard=Guard.ALARMS,
@@ -115,7 +116,7 @@ THRESHOLDS = Rule(
     id="HF209",
     title="Alarms go off when they should",
     why="A threshold that is raised, or a metric that is swapped, silences an alarm as surely as its removal, and looks better.",
-    remediation="Restore the alarms of {table} as holdfast.shared.alarms.alarm.table_alarms makes them; change them there if that is meant.",
+    remediation="Restore the alarms of {table} as holdfast.kinds.table.alarms.table_alarms makes them; change them there if that is meant.",
     severity=Severity.MEDIUM,
     audited=True,
     guard=Guard.ALARMS,

@@ -44,27 +44,6 @@ def run_check(check: Check[S], subject: S) -> list[Verdict]:
         return [fail(f"the rule itself failed ({type(error).__name__}: {error})")]
 
 
-OF_RESOURCE = frozenset(
-    {
-        "Type",
-        "Condition",
-        "CreationPolicy",
-        "DeletionPolicy",
-        "DependsOn",
-        "Metadata",
-        "Properties",
-        "UpdatePolicy",
-        "UpdateReplacePolicy",
-    }
-)
-
-
-def at(kinds: str | Iterable[str], *names: str) -> tuple[str, ...]:
-    """Places of these types: attributes of the resource by their names, anything else among its properties."""
-    of = (kinds,) if isinstance(kinds, str) else kinds
-    return tuple(f"{kind} {n if n in OF_RESOURCE else f'Properties/{n}'}" for kind in of for n in names)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One demand, and all there is to say of it.

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from holdfast.cfn.dig import mentioned
 from holdfast.cfn.template import Source, StackSeen
 from holdfast.cfn.tree import texts
 from holdfast.estate.placement import Placed
+from holdfast.kinds.kinds import cluster_of, find, identified, strangers
+from holdfast.kinds.kinds import subject as store_subject
 from holdfast.kinds.table.declaration import Table
 from holdfast.kinds.table.observed import GLOBAL_TABLE, Observed
 from holdfast.kinds.table.template import observe, table_names
@@ -16,7 +19,6 @@ from holdfast.model.environment import Tier
 from holdfast.model.facts import Data, Durable
 from holdfast.model.store import Store
 from holdfast.rules.base import Check, Finding, Rule, run_check
-from holdfast.rules.store_subject import StoreSubject, cluster_of, find, identified, mentioned, strangers
 from holdfast.rules.subjects import (
     Consumer,
     Expected,
@@ -27,6 +29,7 @@ from holdfast.rules.subjects import (
     Subject,
     TableSubject,
 )
+from holdfast.rules.types import foreign_types
 from holdfast.shared.key.observed import ObservedKey, exported_keys, observe_key
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, Outcome, Verdict
@@ -148,7 +151,7 @@ class _Estate:
             return
         self.owned[found] = store
         yield Expected(placed, store, stack.at(found), None)
-        yield StoreSubject(placed, store, placed.required(store), stack, found)
+        yield store_subject(placed, store, stack, found)
 
     def _table(self, placed: Placed, table: Table, stack: StackSeen | None) -> Iterator[Any]:
         same = self._same(placed, table)
@@ -199,7 +202,7 @@ class _Estate:
         for table in self.tables.values():
             if table.where not in self.claimed and _logical_id(table) not in self.owned:
                 yield Stranger(stack, placed, table.name, table.where)
-        for logical_id in strangers(stack, placed, self.owned):
+        for logical_id in (*strangers(stack, placed, self.owned), *foreign_types(stack)):
             name = identified(stack, logical_id)
             known = name if isinstance(name, str) else logical_id
             yield Stranger(stack, placed, known, stack.at(logical_id))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.cfn.places import at
 from holdfast.cfn.template import HIDING
+from holdfast.kinds.kinds import IDENTITY
 from holdfast.kinds.table.declaration import Table
 from holdfast.kinds.table.observed import GLOBAL_TABLE, TABLE
-from holdfast.model.environment import Tier
-from holdfast.rules.base import Check, Rule, Severity, at
-from holdfast.rules.store_subject import IDENTITY, STORES
+from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import Expected, Resource, StackSubject, Stranger
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
@@ -44,8 +44,7 @@ ABSENT = Rule(
     why="What drops out of its stack is deleted by the next deploy, or silently left behind without an owner.",
     remediation="Restore {table} in {stack}; to retire it on purpose, archive its data and then drop its declaration.",
     severity=Severity.CRITICAL,
-    paths=at((TABLE, *STORES), "Type")
-    + tuple(f"{kind} Properties/{name}" for of in IDENTITY.values() for kind, name in of.items()),
+    paths=at((TABLE, *IDENTITY), "Type") + tuple(f"{kind} Properties/{name}" for kind, name in IDENTITY.items()),
     checks=(Check(Expected, there),),
 )
 UNDECLARED = Rule(
@@ -54,7 +53,7 @@ UNDECLARED = Rule(
     why="What is not declared has no owner, no data class and no required protection: nothing can be said about it.",
     remediation="Declare {table} in stacks/, or remove it from {stack}.",
     severity=Severity.HIGH,
-    paths=at((TABLE, GLOBAL_TABLE, *STORES), "Type"),
+    paths=at((TABLE, GLOBAL_TABLE, *IDENTITY), "Type"),
     checks=(Check(Stranger, undeclared),),
 )
 GLOBAL = Rule(
@@ -79,7 +78,7 @@ TWICE = Rule(
 
 
 def terminable(s: StackSubject) -> Verdict:
-    if s.placed.env.tier is not Tier.PROD or s.stack.protected is None:
+    if not s.placed.termination_protected or s.stack.protected is None:
         return EXEMPT
     return PASS if s.stack.protected else fail("termination protection is off")
 

@@ -6,27 +6,19 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from holdfast.cfn.places import at
 from holdfast.cfn.template import Source
 from holdfast.estate.placement import Placed
+from holdfast.kinds.base import StoreSubject
+from holdfast.kinds.kinds import IDENTITY, MEMBERS, asked, read
 from holdfast.kinds.table.observed import TABLE, Observed
 from holdfast.model.facts import Guard
 from holdfast.policy.required import MAX_RECOVERY_DAYS
-from holdfast.rules import store_backups, store_buckets, store_checks
+from holdfast.rules import every_store
 from holdfast.rules.access import judge_policy, no_stranger
-from holdfast.rules.base import Check, Rule, Severity, at
-from holdfast.rules.same import filled, same_policy
-from holdfast.rules.store_subject import (
-    BROKER,
-    BUCKET,
-    CACHE,
-    CLUSTER,
-    DOCUMENTS,
-    DOCUMENTS_INSTANCE,
-    INSTANCE,
-    STORES,
-    StoreSubject,
-)
+from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import KeySubject, Resource, TableSubject
+from holdfast.shared.access_policy import filled, same_policy
 from holdfast.shared.key.observed import USABLE, NamedKey, ObservedKey
 from holdfast.shared.key.policy import keeps_key, key_policy
 from holdfast.unknown import Unknown
@@ -282,7 +274,7 @@ RULES = (
         "aws dynamodb update-table --table-name {table} --deletion-protection-enabled --region {region}",
         severity=Severity.CRITICAL,
         guard=Guard.DELETION_PROTECTION,
-        paths=at(TABLE, "DeletionProtectionEnabled") + at((INSTANCE, CLUSTER, DOCUMENTS), "DeletionProtection"),
+        paths=at(TABLE, "DeletionProtectionEnabled") + read(lambda n: n.deletion_protection),
         controls=(
             "SecurityHub DynamoDB.6",
             "Config dynamodb-table-deletion-protection-enabled",
@@ -296,7 +288,7 @@ RULES = (
                 TableSubject,
                 expect(Guard.DELETION_PROTECTION, lambda o: o.deletion_protection, True, "deletion protection"),
             ),
-            Check(StoreSubject, store_checks.protected),
+            Check(StoreSubject, asked(lambda n: n.deletion_protection)),
         ),
         waivable=False,
     ),
@@ -310,7 +302,7 @@ RULES = (
         '"DeletionPolicy": "Retain" and "UpdateReplacePolicy": "Retain" on what holds the data, and on its key',
         severity=Severity.CRITICAL,
         guard=Guard.RETAIN,
-        paths=at((TABLE, KEY, *STORES, DOCUMENTS_INSTANCE), "DeletionPolicy", "UpdateReplacePolicy"),
+        paths=at((TABLE, KEY, *dict.fromkeys((*IDENTITY, *MEMBERS.values()))), "DeletionPolicy", "UpdateReplacePolicy"),
         controls=("SecurityHub KMS.3",),
         checks=(
             Check(TableSubject, expect(Guard.RETAIN, lambda o: o.deletion_policy, "Retain", "DeletionPolicy")),
@@ -319,7 +311,7 @@ RULES = (
             ),
             Check(TableSubject, with_key(key_kept)),
             Check(KeySubject, needed_key),
-            Check(StoreSubject, store_backups.retained),
+            Check(StoreSubject, every_store.retained),
         ),
         waivable=False,
     ),
@@ -334,10 +326,7 @@ RULES = (
         "PointInTimeRecoveryEnabled=true,RecoveryPeriodInDays={days} --region {region}",
         severity=Severity.HIGH,
         guard=Guard.PITR,
-        paths=at(TABLE, "PointInTimeRecoverySpecification")
-        + at((INSTANCE, CLUSTER), "BackupRetentionPeriod", "DeleteAutomatedBackups")
-        + at(DOCUMENTS, "BackupRetentionPeriod")
-        + at(BUCKET, "VersioningConfiguration", "LifecycleConfiguration"),
+        paths=at(TABLE, "PointInTimeRecoverySpecification") + read(lambda n: n.recovery),
         controls=(
             "SecurityHub DynamoDB.2",
             "Config dynamodb-pitr-enabled",
@@ -354,7 +343,7 @@ RULES = (
         checks=(
             Check(TableSubject, expect(Guard.PITR, lambda o: o.recovery, True, "point-in-time recovery")),
             Check(TableSubject, recovery_period),
-            Check(StoreSubject, store_backups.recoverable),
+            Check(StoreSubject, asked(lambda n: n.recovery)),
         ),
     ),
     Rule(
@@ -366,9 +355,9 @@ RULES = (
         "attribute that is active has to be turned off before another one is turned on: decide first which is right for {table}.",
         severity=Severity.HIGH,
         guard=Guard.TTL,
-        paths=at(TABLE, "TimeToLiveSpecification") + at(BUCKET, "LifecycleConfiguration"),
+        paths=at(TABLE, "TimeToLiveSpecification") + read(lambda n: n.expiry),
         controls=("SecurityHub S3.13",),
-        checks=(Check(TableSubject, expiry), Check(StoreSubject, store_buckets.expiry)),
+        checks=(Check(TableSubject, expiry), Check(StoreSubject, asked(lambda n: n.expiry))),
     ),
     Rule(
         id="HF007",
@@ -379,13 +368,7 @@ RULES = (
         "into a new one.",
         severity=Severity.CRITICAL,
         guard=Guard.CUSTOMER_KEY,
-        paths=at(TABLE, "SSESpecification")
-        + at(KEY, "Type", *USABLE)
-        + at(INSTANCE, "KmsKeyId", "PerformanceInsightsKMSKeyId", "StorageEncrypted")
-        + at((CLUSTER, DOCUMENTS), "KmsKeyId", "StorageEncrypted")
-        + at(CACHE, "AtRestEncryptionEnabled", "KmsKeyId")
-        + at(BROKER, "EncryptionInfo/EncryptionAtRest")
-        + at(BUCKET, "BucketEncryption"),
+        paths=at(TABLE, "SSESpecification") + at(KEY, "Type", *USABLE) + read(lambda n: n.customer_key),
         controls=(
             "Config dynamodb-table-encrypted-kms",
             "SecurityHub RDS.3",
@@ -403,7 +386,7 @@ RULES = (
         checks=(
             Check(TableSubject, customer_key),
             Check(KeySubject, lambda s: usable(s.key)),
-            Check(StoreSubject, store_checks.under_own_key),
+            Check(StoreSubject, asked(lambda n: n.customer_key)),
         ),
         waivable=False,
     ),
@@ -448,12 +431,12 @@ RULES = (
         remediation="Remove the override: the construct writes the tags from the declaration of {table}.",
         severity=Severity.LOW,
         guard=Guard.TAGS,
-        paths=at((TABLE, *STORES), "Tags"),
+        paths=at((TABLE, *IDENTITY), "Tags"),
         controls=("SecurityHub DynamoDB.5", "Config tagged-dynamodb-table"),
         checks=(
             Check(TableSubject, tags_present),
             Check(TableSubject, tag_values),
-            Check(StoreSubject, store_checks.tagged),
+            Check(StoreSubject, every_store.tagged),
         ),
     ),
     Rule(

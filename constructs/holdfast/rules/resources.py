@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from holdfast.cfn.alike import alike
 from holdfast.cfn.intrinsics import Reference
+from holdfast.cfn.places import at
 from holdfast.cfn.template import TOPIC
 from holdfast.estate.placement import Placed
 from holdfast.model.owners import subscription
-from holdfast.rules.base import Check, Rule, Severity, at
-from holdfast.rules.same import alike
-from holdfast.rules.subjects import Consumer, Resource, StackSubject, encrypting_key
+from holdfast.rules.base import Check, Rule, Severity
+from holdfast.rules.subjects import Consumer, Resource, StackSubject
+from holdfast.shared.key.observed import encrypting_key
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 

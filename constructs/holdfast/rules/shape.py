@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from holdfast.cfn.alike import alike
+from holdfast.cfn.places import at
 from holdfast.cfn.template import Source
 from holdfast.kinds.table.declaration import Index, Key, Projection, Provisioned
 from holdfast.kinds.table.observed import TABLE
-from holdfast.rules.base import Check, Rule, Severity, at
-from holdfast.rules.same import alike, filled, same_policy
+from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import TableSubject
+from holdfast.shared.access_policy import filled, same_policy
 from holdfast.unknown import Unknown
 from holdfast.verdict import PASS, Verdict, fail, unknown
 

@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
+from holdfast.cfn.dig import dig
+from holdfast.cfn.places import at
 from holdfast.cfn.template import Source
-from holdfast.kinds.table.observed import GLOBAL_TABLE, TABLE
+from holdfast.cfn.types import GROUP, INGRESS
+from holdfast.kinds.base import StoreSubject
+from holdfast.kinds.broker import needs as broker
+from holdfast.kinds.broker import types as broker_types
+from holdfast.kinds.broker.types import BROKER
+from holdfast.kinds.bucket import needs as bucket
+from holdfast.kinds.bucket import types as bucket_types
+from holdfast.kinds.bucket.types import BUCKET
+from holdfast.kinds.cache import needs as cache
+from holdfast.kinds.cache import types as cache_types
+from holdfast.kinds.cache.types import CACHE
+from holdfast.kinds.database.types import CLUSTER, INSTANCE
+from holdfast.kinds.documents.types import DOCUMENTS
+from holdfast.kinds.kinds import asked, read
+from holdfast.kinds.need import needs, of_kind
+from holdfast.kinds.table.observed import TABLE
 from holdfast.model.facts import Guard
-from holdfast.rules import store_backups as backups
-from holdfast.rules import store_buckets as buckets
-from holdfast.rules import store_checks as checks
-from holdfast.rules import store_jobs as jobs
-from holdfast.rules import store_network as network
-from holdfast.rules.base import Check, Rule, Severity, at
-from holdfast.rules.estate import HOLDERS
-from holdfast.rules.resources import SUBSCRIPTION, alarmed, consumed, ends, there, tls_only
-from holdfast.rules.store_subject import (
-    BROKER,
-    BUCKET,
-    CACHE,
-    CLUSTER,
-    DOCUMENTS,
-    DOCUMENTS_INSTANCE,
-    GROUP,
-    INSTANCE,
-    STORES,
-    Need,
-    StoreSubject,
-    dig,
-    exactly,
-    names,
-    needs,
-    off,
-    on,
-    some,
-)
-from holdfast.rules.store_types import HOLDING, MADE
+from holdfast.rules import every_store, network, roles
+from holdfast.rules.base import Check, Rule, Severity
+from holdfast.rules.resources import alarmed, consumed, ends, there, tls_only
 from holdfast.rules.subjects import Consumer, Resource, StackSubject, TableSubject
+from holdfast.rules.types import known_type
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 
-PARAMETER_GROUPS = (
-    "AWS::RDS::DBParameterGroup",
-    "AWS::RDS::DBClusterParameterGroup",
-    "AWS::DocDB::DBClusterParameterGroup",
-)
 FUNCTION_SETTINGS = (
     "Code",
     "DeadLetterConfig",
@@ -56,53 +43,6 @@ FUNCTION_SETTINGS = (
     "Timeout",
     "VpcConfig",
 )
-
-
-# What the constructs make beside the stores themselves.
-OF_TABLES = frozenset(
-    {
-        TABLE,
-        "AWS::CDK::Metadata",
-        "AWS::CloudWatch::Alarm",
-        "AWS::CloudWatch::Dashboard",
-        "AWS::IAM::ManagedPolicy",
-        "AWS::IAM::Role",
-        "AWS::KMS::Alias",
-        "AWS::KMS::Key",
-        "AWS::Lambda::EventSourceMapping",
-        "AWS::Lambda::Function",
-        "AWS::Logs::LogGroup",
-        "AWS::SNS::Topic",
-        "AWS::SNS::TopicPolicy",
-        "AWS::SQS::Queue",
-        "AWS::SQS::QueuePolicy",
-    }
-)
-OF_STORES = (
-    OF_TABLES
-    | MADE
-    | {
-        "AWS::SSM::Parameter",
-        "Custom::S3AutoDeleteObjects",
-        "Custom::Trigger",
-        "Custom::VpcRestrictDefaultSG",
-    }
-)
-
-
-def known_type(r: Resource) -> Verdict:
-    """Whether a construct makes such a thing, or the stack says why it is there."""
-    made = OF_STORES if r.placed.stores else OF_TABLES
-    told = r.type == SUBSCRIPTION and bool(r.placed.tell)
-    if told or r.type in made or r.type in r.placed.stack.extras or r.type in HOLDERS or holds_data(r.type):
-        return PASS
-    return fail(f"no construct makes an {r.type}, and the stack does not say why it is there")
-
-
-def holds_data(kind: str) -> bool:
-    """Whether it is a store, which is told by its name where nobody declared it."""
-    service = kind.split("::")[1] if kind.startswith("AWS::") else ""
-    return kind in (*STORES, TABLE, GLOBAL_TABLE) or (service in HOLDING and kind not in MADE)
 
 
 RANGES = Rule(
@@ -122,7 +62,7 @@ RANGES = Rule(
         "Type",
     ),
     controls=("SecurityHub EC2.18", "SecurityHub EC2.19"),
-    checks=(Check(Resource, network.no_ranges, (GROUP, network.INGRESS)),),
+    checks=(Check(Resource, network.no_ranges, (GROUP, INGRESS)),),
 )
 WAYS = Rule(
     id="HF505",
@@ -172,8 +112,8 @@ ROLES = Rule(
     + at("AWS::IAM::ManagedPolicy", "Type", "ManagedPolicyName", "PolicyDocument"),
     controls=("SecurityHub IAM.1", "SecurityHub IAM.21", "NIST AC-6"),
     checks=(
-        Check(Resource, jobs.modest_role, ("AWS::IAM::Role",)),
-        Check(Resource, jobs.modest_policy, ("AWS::IAM::ManagedPolicy",)),
+        Check(Resource, roles.modest_role, ("AWS::IAM::Role",)),
+        Check(Resource, roles.modest_policy, ("AWS::IAM::ManagedPolicy",)),
     ),
 )
 BACKED_UP = Rule(
@@ -197,7 +137,7 @@ BACKED_UP = Rule(
         "UpdateReplacePolicy",
     ),
     controls=("SecurityHub RDS.26", "SecurityHub Backup.1", "NIST CP-9", "PCI 10.3.3", "HIPAA 164.308(a)(7)(ii)(A)"),
-    checks=(Check(StoreSubject, backups.backed_up),),
+    checks=(Check(StoreSubject, every_store.backed_up),),
 )
 ON_THE_WAY = Rule(
     id="HF515",
@@ -206,14 +146,7 @@ ON_THE_WAY = Rule(
     remediation="Restore forced TLS: rds.force_ssl, transit encryption, TLS between brokers, or the statement in the policy of the "
     "bucket, topic or queue of {stack} that denies it where aws:SecureTransport is false.",
     severity=Severity.HIGH,
-    paths=at("AWS::RDS::DBParameterGroup", "Parameters/rds.force_ssl")
-    + at("AWS::RDS::DBClusterParameterGroup", "Parameters/rds.force_ssl")
-    + at("AWS::DocDB::DBClusterParameterGroup", "Parameters/tls")
-    + at(INSTANCE, "DBParameterGroupName")
-    + at((CLUSTER, DOCUMENTS), "DBClusterParameterGroupName")
-    + at(CACHE, "TransitEncryptionEnabled", "TransitEncryptionMode")
-    + at(BROKER, "EncryptionInfo/EncryptionInTransit")
-    + at("AWS::S3::BucketPolicy", "Type", "Bucket", "PolicyDocument")
+    paths=read(lambda n: n.tls)
     + at("AWS::SNS::TopicPolicy", "Type", "PolicyDocument", "Topics")
     + at("AWS::SQS::QueuePolicy", "Type", "PolicyDocument"),
     controls=(
@@ -224,63 +157,13 @@ ON_THE_WAY = Rule(
         "SecurityHub DocumentDB.6",
     ),
     checks=(
-        Check(StoreSubject, checks.encrypted_on_the_way),
+        Check(StoreSubject, asked(lambda n: n.tls)),
         Check(Resource, tls_only, ("AWS::SNS::TopicPolicy", "AWS::SQS::QueuePolicy")),
         Check(StackSubject, there("AWS::SNS::TopicPolicy", alarmed)),  # a topic without a policy takes plain HTTP
     ),
 )
-CLOSED = Need("it has a public address", "PubliclyAccessible", exactly(False))
 
 
-def absent(what: str, *names: str) -> tuple[Need, ...]:
-    """Settings that copy data elsewhere, or fill a store from there."""
-    return tuple(Need(f"{what}: {name}", name, exactly(None, [])) for name in names)
-
-
-COPIED = {
-    INSTANCE: absent(
-        "it is copied from or to elsewhere",
-        "AssociatedRoles",
-        "AutomaticBackupReplicationRegion",
-        "DBClusterSnapshotIdentifier",
-        "DBSnapshotIdentifier",
-        "SourceDBClusterIdentifier",
-        "SourceDBInstanceIdentifier",
-        "SourceDbiResourceId",
-    ),
-    CLUSTER: (
-        *absent(
-            "it is copied from or to elsewhere",
-            "AssociatedRoles",
-            "GlobalClusterIdentifier",
-            "ReplicationSourceIdentifier",
-            "SnapshotIdentifier",
-            "SourceDBClusterIdentifier",
-        ),
-        Need("it answers HTTP", "EnableHttpEndpoint", off),
-        Need("it has a public address", "PubliclyAccessible", off),
-    ),
-    DOCUMENTS: absent(
-        "it is copied from or to elsewhere",
-        "GlobalClusterIdentifier",
-        "SnapshotIdentifier",
-        "SourceDBClusterIdentifier",
-    ),
-    CACHE: absent("it is copied from or to elsewhere", "GlobalReplicationGroupId", "SnapshotArns", "SnapshotName"),
-    BROKER: absent("others are let in", "BrokerNodeGroupInfo.ConnectivityInfo.VpcConnectivity"),
-    BUCKET: (
-        *absent(
-            "its objects, or lists of them, are copied elsewhere",
-            "AnalyticsConfigurations",
-            "InventoryConfigurations",
-            "MetadataConfiguration",
-            "MetadataTableConfiguration",
-            "ReplicationConfiguration",
-        ),
-        *absent("it is a web site", "WebsiteConfiguration"),
-        Need("it is open by its ACL", "AccessControl", exactly(None, "Private", "LogDeliveryWrite")),
-    ),
-}
 # What copies the items of a table, or fills it from elsewhere.
 COPYING = frozenset({"ImportSourceSpecification", "KinesisStreamSpecification"})
 
@@ -312,35 +195,10 @@ PRIVATE = Rule(
     remediation="Remove the copy or the public address of {table}; the construct sets the block on public access and copies "
     "nothing.",
     severity=Severity.CRITICAL,
-    paths=at(INSTANCE, "PubliclyAccessible")
-    + at(BROKER, "BrokerNodeGroupInfo/ConnectivityInfo")
-    + at(BUCKET, "OwnershipControls", "PublicAccessBlockConfiguration")
-    + tuple(p for kind, copies in COPIED.items() if kind != BROKER for p in at(kind, *(n.path for n in copies)))
-    + at(TABLE, *sorted(COPYING))
-    + at("AWS::Backup::BackupPlan", "BackupPlan"),
+    paths=read(lambda n: n.private) + at(TABLE, *sorted(COPYING)) + at("AWS::Backup::BackupPlan", "BackupPlan"),
     controls=("SecurityHub RDS.2", "SecurityHub S3.8", "SecurityHub MSK.4", "PCI 1.4.4"),
     checks=(
-        Check(
-            StoreSubject,
-            needs(
-                {
-                    INSTANCE: (CLOSED, *COPIED[INSTANCE]),
-                    CLUSTER: COPIED[CLUSTER],
-                    DOCUMENTS: COPIED[DOCUMENTS],
-                    CACHE: COPIED[CACHE],
-                    BROKER: (
-                        Need(
-                            "it has public addresses",
-                            "BrokerNodeGroupInfo.ConnectivityInfo.PublicAccess.Type",
-                            exactly(None, "DISABLED"),
-                        ),
-                        *COPIED[BROKER],
-                    ),
-                    BUCKET: (*buckets.CLOSED, *COPIED[BUCKET]),
-                },
-                members={INSTANCE: (CLOSED,)},
-            ),
-        ),
+        Check(StoreSubject, asked(lambda n: n.private)),
         Check(TableSubject, not_copied),
         Check(Resource, backups_stay, ("AWS::Backup::BackupPlan",)),
     ),
@@ -352,25 +210,9 @@ WHO = Rule(
     why="A shared password cannot be taken back from one person, and nobody can tell who used it.",
     remediation="Restore IAM authentication on {table}, and nothing beside it.",
     severity=Severity.HIGH,
-    paths=at((INSTANCE, CLUSTER), "EnableIAMDatabaseAuthentication") + at(BROKER, "ClientAuthentication"),
+    paths=read(lambda n: n.clients),
     controls=("SecurityHub RDS.10", "SecurityHub RDS.12", "SecurityHub MSK.6", "PCI 8.3.4"),
-    checks=(
-        Check(
-            StoreSubject,
-            needs(
-                {
-                    INSTANCE: (Need("IAM authentication is off", "EnableIAMDatabaseAuthentication", on, False),),
-                    CLUSTER: (Need("IAM authentication is off", "EnableIAMDatabaseAuthentication", on, False),),
-                    BROKER: (
-                        Need("IAM authentication is off", "ClientAuthentication.Sasl.Iam.Enabled", on, False),
-                        Need("anybody may connect", "ClientAuthentication.Unauthenticated.Enabled", off),
-                        Need("passwords are taken", "ClientAuthentication.Sasl.Scram.Enabled", off),
-                        Need("certificates are taken", "ClientAuthentication.Tls.Enabled", off),
-                    ),
-                }
-            ),
-        ),
-    ),
+    checks=(Check(StoreSubject, asked(lambda n: n.clients)),),
 )
 ZONES = Rule(
     id="HF518",
@@ -378,12 +220,9 @@ ZONES = Rule(
     why="A zone fails a few times a year somewhere; a store in one zone fails with it.",
     remediation="Restore the second and third zone of {table}: Multi-AZ, automatic failover, three brokers.",
     severity=Severity.HIGH,
-    paths=at(INSTANCE, "MultiAZ")
-    + at((INSTANCE, DOCUMENTS_INSTANCE), "Type", "DBClusterIdentifier")
-    + at(CACHE, "AutomaticFailoverEnabled", "MultiAZEnabled", "NumCacheClusters")
-    + at(BROKER, "NumberOfBrokerNodes"),
+    paths=read(lambda n: n.zones),
     controls=("SecurityHub RDS.5", "SecurityHub RDS.15", "SecurityHub ElastiCache.3", "NIST CP-10"),
-    checks=(Check(StoreSubject, checks.in_zones),),
+    checks=(Check(StoreSubject, asked(lambda n: n.zones)),),
 )
 LOGGED = Rule(
     id="HF519",
@@ -391,34 +230,9 @@ LOGGED = Rule(
     why="What was asked of a database, and who was refused, is only known afterwards if it was written elsewhere.",
     remediation="Restore the exported logs of {table}; the construct names the groups.",
     severity=Severity.MEDIUM,
-    paths=at((INSTANCE, CLUSTER, DOCUMENTS), "EnableCloudwatchLogsExports")
-    + at(BROKER, "LoggingInfo")
-    + at(CACHE, "LogDeliveryConfigurations")
-    + at(BUCKET, "LoggingConfiguration"),
+    paths=read(lambda n: n.logs),
     controls=("SecurityHub RDS.36", "SecurityHub RDS.37", "SecurityHub DocumentDB.4", "SecurityHub S3.9", "PCI 10.2.1"),
-    checks=(
-        Check(
-            StoreSubject,
-            needs(
-                {
-                    INSTANCE: (
-                        Need("the postgresql log is not exported", "EnableCloudwatchLogsExports", names("postgresql")),
-                    ),
-                    CLUSTER: (
-                        Need("the postgresql log is not exported", "EnableCloudwatchLogsExports", names("postgresql")),
-                    ),
-                    DOCUMENTS: (Need("the audit log is not exported", "EnableCloudwatchLogsExports", names("audit")),),
-                    BROKER: (Need("broker logs are off", "LoggingInfo.BrokerLogs.CloudWatchLogs.Enabled", on, False),),
-                    CACHE: (Need("the slow log goes nowhere", "LogDeliveryConfigurations", some),),
-                    BUCKET: (
-                        Need(
-                            "access is not logged", "LoggingConfiguration.DestinationBucketName", buckets.another_bucket
-                        ),
-                    ),
-                }
-            ),
-        ),
-    ),
+    checks=(Check(StoreSubject, asked(lambda n: n.logs)),),
 )
 ADMITTED = Rule(
     id="HF520",
@@ -426,24 +240,16 @@ ADMITTED = Rule(
     why="Every further port and every further source is a way in that nobody watches.",
     remediation="Restore the one ingress rule of {table}; Network.allow makes it.",
     severity=Severity.HIGH,
-    paths=at((INSTANCE, CLUSTER, DOCUMENTS, CACHE), "Port")
-    + at(INSTANCE, "VPCSecurityGroups")
-    + at((CLUSTER, DOCUMENTS), "VpcSecurityGroupIds")
-    + at(CACHE, "SecurityGroupIds")
-    + at(BROKER, "BrokerNodeGroupInfo/SecurityGroups")
-    + at("AWS::EC2::SecurityGroupIngress", "FromPort", "GroupId", "IpProtocol", "ToPort"),
-    checks=(Check(StoreSubject, network.admitted),),
+    paths=read(lambda n: n.port) + at("AWS::EC2::SecurityGroupIngress", "FromPort", "GroupId", "IpProtocol", "ToPort"),
+    checks=(Check(StoreSubject, asked(lambda n: n.port)),),
 )
-FIXES = Need("minor versions are not taken", "AutoMinorVersionUpgrade", on, True)
 CURRENT = Rule(
     id="HF521",
     title="Engines take security fixes, and snapshots keep their tags",
     why="A database that misses minor versions misses fixes that are public; a snapshot without tags has no owner.",
     remediation="Restore AutoMinorVersionUpgrade and CopyTagsToSnapshot of {table}.",
     severity=Severity.MEDIUM,
-    paths=at(INSTANCE, "AutoMinorVersionUpgrade", "CopyTagsToSnapshot")
-    + at(CLUSTER, "CopyTagsToSnapshot")
-    + at((CACHE, DOCUMENTS_INSTANCE), "AutoMinorVersionUpgrade"),
+    paths=read(lambda n: n.fixes),
     controls=(
         "SecurityHub RDS.13",
         "SecurityHub RDS.16",
@@ -451,22 +257,7 @@ CURRENT = Rule(
         "SecurityHub ElastiCache.2",
         "PCI 6.3.3",
     ),
-    checks=(
-        Check(
-            StoreSubject,
-            needs(
-                {
-                    INSTANCE: (
-                        FIXES,
-                        Need("snapshots lose their tags", "CopyTagsToSnapshot", on, False),
-                    ),
-                    CLUSTER: (Need("snapshots lose their tags", "CopyTagsToSnapshot", on, False),),
-                    CACHE: (FIXES,),
-                },
-                members={INSTANCE: (FIXES,), DOCUMENTS_INSTANCE: (FIXES,)},
-            ),
-        ),
-    ),
+    checks=(Check(StoreSubject, asked(lambda n: n.fixes)),),
 )
 CREDENTIALS = Rule(
     id="HF522",
@@ -474,10 +265,9 @@ CREDENTIALS = Rule(
     why="A password that somebody chose is somewhere else, too; one that never changes is known to everybody who ever left.",
     remediation="Let {table} manage its master password, under the key of {stack}; the construct does.",
     severity=Severity.HIGH,
-    paths=at((INSTANCE, CLUSTER), "ManageMasterUserPassword", "MasterUserPassword", "MasterUserSecret")
-    + at(DOCUMENTS, "ManageMasterUserPassword", "MasterUserPassword", "MasterUserSecretKmsKeyId"),
+    paths=read(lambda n: n.passwords),
     controls=("SecurityHub SecretsManager.1",),
-    checks=(Check(StoreSubject, checks.credentials),),
+    checks=(Check(StoreSubject, asked(lambda n: n.passwords)),),
 )
 DEPLOYED = Rule(
     id="HF310",
@@ -501,63 +291,19 @@ DEPLOYED = Rule(
         "MaximumRetryAttempts",
     )
     + at("AWS::Lambda::Function", "Type", *FUNCTION_SETTINGS)
-    + at(
-        "AWS::Scheduler::Schedule",
-        "Type",
-        "EndDate",
-        "Name",
-        "ScheduleExpression",
-        "ScheduleExpressionTimezone",
-        "State",
-        "Target",
-    )
-    + at("Custom::Trigger", "Type", "HandlerArn", "InvocationType")
-    + at("AWS::SQS::Queue", "Type", "MessageRetentionPeriod", "QueueName")
-    + at(
-        "AWS::RDS::DBProxy",
-        "Auth",
-        "DebugLogging",
-        "DefaultAuthScheme",
-        "IdleClientTimeout",
-        "RequireTLS",
-        "VpcSecurityGroupIds",
-        "VpcSubnetIds",
-    )
-    + at(
-        "AWS::RDS::DBProxyTargetGroup",
-        "Type",
-        "ConnectionPoolConfigurationInfo",
-        "DBClusterIdentifiers",
-        "DBInstanceIdentifiers",
-        "DBProxyName",
-    )
-    + at("AWS::ServiceDiscovery::Service", "Type", "DnsConfig", "Name", "NamespaceId")
-    + at("AWS::ServiceDiscovery::PrivateDnsNamespace", "Vpc")
-    + at("AWS::SSM::Parameter", "Type", "Name", "Value"),
+    + read(lambda n: n.jobs),
     controls=("SecurityHub RDS.43",),
-    checks=(
-        Check(Consumer, consumed),
-        Check(StoreSubject, jobs.upkept),
-        Check(StoreSubject, checks.pooled),
-        Check(StoreSubject, checks.registered),
-    ),
+    checks=(Check(Consumer, consumed), Check(StoreSubject, asked(lambda n: n.jobs))),
 )
 CONFIGURED = Rule(
     id="HF527",
     title="Engines run with the declared settings",
     why="One parameter decides whether personal values are logged, topics appear by being named, or alarms see anything.",
-    remediation="Restore the engine, its version and its parameters of {table}; holdfast.kinds.settings has what is declared.",
+    remediation="Restore the engine, its version and its parameters of {table}; its settings.py in holdfast/kinds has what is declared.",
     severity=Severity.HIGH,
-    paths=at((INSTANCE, CLUSTER), "Engine", "EngineVersion", "PreferredBackupWindow")
-    + at(INSTANCE, "MonitoringInterval")
-    + at(DOCUMENTS, "EngineVersion")
-    + at(CACHE, "CacheParameterGroupName", "Engine", "EngineVersion", "SnapshotRetentionLimit")
-    + at(BROKER, "ConfigurationInfo", "EnhancedMonitoring")
-    + at(PARAMETER_GROUPS, "Parameters")
-    + at("AWS::ElastiCache::ParameterGroup", "Properties")
-    + at("AWS::MSK::Configuration", "ServerProperties"),
+    paths=read(lambda n: n.settings),
     controls=("SecurityHub RDS.6", "PCI 2.2.1", "PCI 6.3.3"),
-    checks=(Check(StoreSubject, checks.configured),),
+    checks=(Check(StoreSubject, asked(lambda n: n.settings)),),
 )
 LOGS_KEPT = Rule(
     id="HF529",
@@ -568,7 +314,7 @@ LOGS_KEPT = Rule(
     severity=Severity.MEDIUM,
     paths=at("AWS::Logs::LogGroup", "Type", "DeletionPolicy", "LogGroupName", "RetentionInDays", "UpdateReplacePolicy"),
     controls=("SecurityHub CloudWatch.16", "PCI 10.5.1"),
-    checks=(Check(StoreSubject, checks.logs_kept), Check(Resource, ends, ("AWS::Logs::LogGroup",))),
+    checks=(Check(StoreSubject, asked(lambda n: n.logs_kept)), Check(Resource, ends, ("AWS::Logs::LogGroup",))),
 )
 ACCESS = Rule(
     id="HF530",
@@ -580,7 +326,7 @@ ACCESS = Rule(
     + at("AWS::ElastiCache::UserGroup", "UserIds")
     + at("AWS::ElastiCache::User", "AccessString", "AuthenticationMode", "NoPasswordRequired", "Passwords", "UserName"),
     controls=("SecurityHub ElastiCache.6",),
-    checks=(Check(StoreSubject, checks.access_list),),
+    checks=(Check(StoreSubject, of_kind(cache_types.IDENTITY, cache.access_list)),),
 )
 EVICTED = Rule(
     id="HF531",
@@ -590,22 +336,7 @@ EVICTED = Rule(
     severity=Severity.MEDIUM,
     audited=True,
     paths=at("AWS::ElastiCache::ParameterGroup", "Properties/maxmemory-policy"),
-    checks=(
-        Check(
-            StoreSubject,
-            needs(
-                {
-                    CACHE: (
-                        Need(
-                            "maxmemory-policy is not volatile-ttl",
-                            "@CacheParameterGroupName.Properties.maxmemory-policy",
-                            exactly("volatile-ttl"),
-                        ),
-                    )
-                }
-            ),
-        ),
-    ),
+    checks=(Check(StoreSubject, needs({cache_types.CACHE: (cache.EVICTED,)})),),
 )
 TOPICS = Rule(
     id="HF532",
@@ -614,7 +345,7 @@ TOPICS = Rule(
     remediation="Restore the topics of {table}: partitions, replicas, retention and in-sync replicas as declared.",
     severity=Severity.HIGH,
     paths=at("AWS::MSK::Topic", "Type", "ClusterArn", "Configs", "PartitionCount", "ReplicationFactor", "TopicName"),
-    checks=(Check(StoreSubject, checks.topics),),
+    checks=(Check(StoreSubject, of_kind(broker_types.IDENTITY, broker.topics)),),
 )
 LOCKED = Rule(
     id="HF534",
@@ -625,7 +356,7 @@ LOCKED = Rule(
     guard=Guard.RETAIN,
     paths=at(BUCKET, "ObjectLockConfiguration", "ObjectLockEnabled"),
     controls=("SecurityHub S3.15",),
-    checks=(Check(StoreSubject, buckets.locked),),
+    checks=(Check(StoreSubject, of_kind(bucket_types.IDENTITY, bucket.locked)),),
 )
 RULES = (
     RANGES,

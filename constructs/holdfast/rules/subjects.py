@@ -17,11 +17,6 @@ from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
 
 
-def encrypting_key(placed: Placed, stack: StackSeen, value: Any) -> bool:
-    """Whether a value is the key of a stack: one of its own, or the external or shared one that it declares."""
-    return value == placed.foreign_key if placed.foreign_key else stack.is_a(value, "AWS::KMS::Key")
-
-
 class Subject(Protocol):
     """Whatever belongs to a declared stack."""
 

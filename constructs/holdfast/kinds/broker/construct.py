@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator
 
 import aws_cdk as cdk
 from aws_cdk import aws_msk as msk
 from constructs import Construct
 
-from holdfast.kinds.broker.alarms import broker_alarms
+from holdfast.kinds.broker.alarms import alarms
 from holdfast.kinds.broker.declaration import Broker, Topic
-from holdfast.kinds.settings import server_properties
-from holdfast.model.environment import Tier
+from holdfast.kinds.broker.settings import server_properties
+from holdfast.kinds.broker.uses import uses
 from holdfast.model.facts import Guard, construct_id
 from holdfast.shared.alarms.construct import add_alarms
+from holdfast.shared.applications.statements import Use
 from holdfast.shared.construct.context import StoreContext
 from holdfast.shared.construct.tags import tag
 from holdfast.shared.logs.construct import log_group
 
 KAFKA_VERSION = "3.9.x"
+
+
+def add_broker(context: StoreContext, store: Broker) -> Iterator[Use]:
+    broker = GuardedBroker(context.scope, store, context)
+    yield from uses(context.placed, store, context.resolved(broker.cluster.attr_arn))
 
 
 class GuardedBroker(Construct):
@@ -30,7 +37,6 @@ class GuardedBroker(Construct):
         placed, network = context.placed, context.network
         name = placed.fill(store.name)
         guards = placed.required(store)
-        prod = placed.env.tier is Tier.PROD
         removal = cdk.RemovalPolicy.RETAIN if Guard.RETAIN in guards else cdk.RemovalPolicy.DESTROY
         group = network.group(f"{store.id}Group", f"Broker {name}")
         network.allow(network.services, group, store.port, f"Services use broker {name}")
@@ -52,10 +58,12 @@ class GuardedBroker(Construct):
             number_of_broker_nodes=brokers,
             broker_node_group_info=msk.CfnCluster.BrokerNodeGroupInfoProperty(
                 client_subnets=network.subnet_ids,
-                instance_type=placed.size("broker"),
+                instance_type=placed.by_tier(placed.policy.sizes.broker),
                 security_groups=[group.security_group_id],
                 storage_info=msk.CfnCluster.StorageInfoProperty(
-                    ebs_storage_info=msk.CfnCluster.EBSStorageInfoProperty(volume_size=100 if prod else 10)
+                    ebs_storage_info=msk.CfnCluster.EBSStorageInfoProperty(
+                        volume_size=placed.by_tier(placed.policy.sizes.broker_gib)
+                    )
                 ),
                 connectivity_info=msk.CfnCluster.ConnectivityInfoProperty(
                     public_access=msk.CfnCluster.PublicAccessProperty(type="DISABLED")
@@ -90,7 +98,7 @@ class GuardedBroker(Construct):
             self._topic(topic, placed.topic(store, topic)).apply_removal_policy(removal)
         tag(self, store, placed)
         if context.topic and Guard.ALARMS in guards:
-            add_alarms(self, broker_alarms(placed, store, brokers), placed, context.topic)
+            add_alarms(self, alarms(placed, store, brokers), placed, context.topic)
 
     def _topic(self, topic: Topic, name: str) -> cdk.CfnResource:
         return cdk.CfnResource(

@@ -62,6 +62,7 @@ class Broker(Store):
     kind: ClassVar[str] = "broker"
     key_services: ClassVar[tuple[str, ...]] = ("kafka",)
     offers: ClassVar[Guard] = Guard.RETAIN | Guard.TTL | Guard.CUSTOMER_KEY | Guard.TAGS | Guard.ALARMS
+    zones: ClassVar[int] = 3  # as many brokers stand in each: with two, three replicas would need four of them
     topics: tuple[Topic, ...]
     prefix: str  # of the names of its topics
     port: int = 9098  # IAM over TLS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import aws_cdk as cdk
@@ -10,12 +11,16 @@ from aws_cdk.aws_s3 import mixins
 from constructs import Construct
 
 from holdfast.kinds.bucket.declaration import Bucket, Prefix
-from holdfast.kinds.settings import BUCKET_BACKUP_POLICY, bucket_policy, log_days, log_delivery
-from holdfast.model.environment import Tier
+from holdfast.kinds.bucket.settings import bucket_policy, log_delivery
+from holdfast.kinds.bucket.uses import uses
+from holdfast.kinds.database.declaration import Database
 from holdfast.model.facts import Guard
+from holdfast.shared.applications.statements import Use
 from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.shared.construct.context import StoreContext
 from holdfast.shared.construct.tags import tag
+from holdfast.shared.logs.groups import log_days
+from holdfast.shared.vault.settings import BUCKET_BACKUP_POLICY
 
 CLOSED = s3.CfnBucket.PublicAccessBlockConfigurationProperty(
     block_public_acls=True, block_public_policy=True, ignore_public_acls=True, restrict_public_buckets=True
@@ -25,6 +30,16 @@ OWNED = s3.CfnBucket.OwnershipControlsProperty(
 )
 VERSIONED = s3.CfnBucket.VersioningConfigurationProperty(status="Enabled")
 ABANDONED_DAYS = 7
+
+
+def add_bucket(context: StoreContext, store: Bucket) -> Iterator[Use]:
+    bucket = context.made[store.name] = GuardedBucket(context.scope, store, context)
+    archives = {s.upkeep.archive for s in context.placed.stores if isinstance(s, Database) and s.upkeep}
+    if store.name in archives:
+        return iter(())  # its functions alone use it
+    if context.networked:
+        context.network.reach_s3(context.network.services)
+    return iter(uses(context.placed, store, context.resolved(bucket.arn), context.resolved(context.key.key_arn)))
 
 
 class GuardedBucket(Construct):
@@ -87,7 +102,7 @@ def access_logs(context: StoreContext) -> str:
         assert isinstance(bucket, s3.CfnBucket)
         return bucket.ref
     folder = Construct(context.scope, "AccessLogs")
-    prod = context.placed.env.tier is Tier.PROD
+    kept = context.placed.keeps_logs
     bucket = s3.CfnBucket(
         folder,
         "Resource",
@@ -99,9 +114,9 @@ def access_logs(context: StoreContext) -> str:
             rules=[_of_all(1, expire=log_days(context.placed))]
         ),
     )
-    bucket.apply_removal_policy(cdk.RemovalPolicy.RETAIN if prod else cdk.RemovalPolicy.DESTROY)
+    bucket.apply_removal_policy(cdk.RemovalPolicy.RETAIN if kept else cdk.RemovalPolicy.DESTROY)
     policy = bucket_policy(bucket.attr_arn, log_delivery(bucket.attr_arn))
-    _guard(folder, bucket, policy, emptied=not prod)
+    _guard(folder, bucket, policy, emptied=not kept)
     acknowledge(
         bucket,
         "it holds access logs only: S3 delivers them to no bucket with another key, and nobody logs the log",

@@ -68,6 +68,9 @@ class Bucket(Store):
         self.check_name()
         check_unique("prefixes", f"bucket {self.name}", (p.folder for p in self.prefixes))
 
+    def identifier(self, name: str, region: str) -> str:
+        return f"{name}--{region}"
+
     def longest_name(self, region: str) -> int:
         return 63 - len(f"-123456789012-{region}")
 

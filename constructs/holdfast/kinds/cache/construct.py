@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import aws_cdk as cdk
 from aws_cdk import aws_elasticache as elasticache
 from constructs import Construct
 
 from holdfast.kinds.cache.declaration import Cache
-from holdfast.kinds.settings import CACHE_LOGS, CACHE_PARAMETERS, CACHE_VERSION, NOBODY, SNAPSHOT_DAYS
-from holdfast.model.environment import Tier
+from holdfast.kinds.cache.settings import DEFAULT_USER, LOGS, PARAMETERS, VERSION
+from holdfast.kinds.cache.uses import uses
+from holdfast.shared.applications.statements import Use
 from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.shared.construct.context import StoreContext
 from holdfast.shared.construct.tags import tag
@@ -17,14 +20,20 @@ from holdfast.shared.logs.construct import log_group
 FAMILY = "valkey8"
 
 
+def add_cache(context: StoreContext, store: Cache) -> Iterator[Use]:
+    GuardedCache(context.scope, store, context)
+    yield from uses(context.placed, store)
+
+
 class GuardedCache(Construct):
-    """Nobody comes in with a password: there is none. Applications are IAM's, the user called default is off."""
+    """No password opens it: applications log in with IAM, and the user called default is off."""
 
     def __init__(self, scope: Construct, store: Cache, context: StoreContext) -> None:
         super().__init__(scope, store.id)
         placed, network = context.placed, context.network
         name = placed.fill(store.name)
-        prod = placed.env.tier is Tier.PROD
+        nodes = placed.by_tier(placed.policy.instances)
+        snapshot_days = placed.by_tier(placed.policy.snapshot_days)
         group = network.group(f"{store.id}Group", f"Cache {name}")
         network.allow(network.services, group, store.port, f"Services use cache {name}")
         subnets = self._resource(
@@ -38,7 +47,7 @@ class GuardedCache(Construct):
             {
                 "CacheParameterGroupFamily": FAMILY,
                 "Description": f"How {name} makes room",
-                "Properties": CACHE_PARAMETERS,
+                "Properties": PARAMETERS,
             },
         )
         # An engine of valkey would take no user without a password or IAM, and so could not hold the one that is off;
@@ -54,21 +63,21 @@ class GuardedCache(Construct):
                 "AuthenticationMode": {"Type": "iam"},
             },
         )
-        nobody = self._resource(
+        default = self._resource(
             "DefaultUser",
             "User",
             {
                 "Engine": "redis",
                 "UserId": f"{name}-default",
                 "UserName": "default",
-                "AccessString": NOBODY,
+                "AccessString": DEFAULT_USER,
                 "AuthenticationMode": {"Type": "no-password-required"},
             },
         )
         users = self._resource(
             "Users",
             "UserGroup",
-            {"Engine": "redis", "UserGroupId": name, "UserIds": [nobody.ref, user.ref]},
+            {"Engine": "redis", "UserGroupId": name, "UserIds": [default.ref, user.ref]},
         )
         self.cache = elasticache.CfnReplicationGroup(
             self,
@@ -76,11 +85,11 @@ class GuardedCache(Construct):
             replication_group_id=name,
             replication_group_description=store.purpose,
             engine="valkey",
-            engine_version=CACHE_VERSION,
-            cache_node_type=placed.size("cache"),
-            num_cache_clusters=2 if prod else 1,
-            automatic_failover_enabled=prod,
-            multi_az_enabled=prod,
+            engine_version=VERSION,
+            cache_node_type=placed.by_tier(placed.policy.sizes.cache),
+            num_cache_clusters=nodes,
+            automatic_failover_enabled=nodes > 1,
+            multi_az_enabled=nodes > 1,
             at_rest_encryption_enabled=True,
             kms_key_id=context.key.key_arn,
             transit_encryption_enabled=True,
@@ -92,8 +101,8 @@ class GuardedCache(Construct):
             port=store.port,
             auto_minor_version_upgrade=True,
             preferred_maintenance_window="sun:11:00-sun:12:00",
-            snapshot_retention_limit=SNAPSHOT_DAYS if prod else 0,
-            snapshot_window="06:00-07:00" if prod else None,
+            snapshot_retention_limit=snapshot_days,
+            snapshot_window="06:00-07:00" if snapshot_days else None,
             log_delivery_configurations=[
                 elasticache.CfnReplicationGroup.LogDeliveryConfigurationRequestProperty(
                     destination_type="cloudwatch-logs",
@@ -105,7 +114,7 @@ class GuardedCache(Construct):
                     log_format="json",
                     log_type=f"{word}-log",
                 )
-                for word in CACHE_LOGS
+                for word in LOGS
             ],
         )
         self.cache.apply_removal_policy(cdk.RemovalPolicy.DESTROY)
@@ -115,14 +124,11 @@ class GuardedCache(Construct):
             "users of a user group come in with IAM; the rule only knows a shared token",
             f"{AWS_SOLUTIONS}-AEC6",
         )
-        if not prod:
-            acknowledge(
-                self.cache,
-                context.rebuilt,
-                f"{AWS_SOLUTIONS}-AEC4",
-                f"{NIST}-ElastiCacheRedisClusterAutomaticBackup",
-                f"{HIPAA}-ElastiCacheRedisClusterAutomaticBackup",
-            )
+        if nodes == 1:
+            acknowledge(self.cache, context.rebuilt, f"{AWS_SOLUTIONS}-AEC4")
+        if not snapshot_days:
+            rules = (f"{pack}-ElastiCacheRedisClusterAutomaticBackup" for pack in (NIST, HIPAA))
+            acknowledge(self.cache, context.rebuilt, *rules)
 
     def _resource(self, name: str, kind: str, properties: dict[str, object]) -> cdk.CfnResource:
         """What holds no data needs no typed resource, which takes three times as long."""

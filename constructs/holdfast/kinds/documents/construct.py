@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import aws_cdk as cdk
 from aws_cdk import aws_docdb as docdb
 from constructs import Construct
 
-from holdfast.kinds.alarms import store_alarms
+from holdfast.kinds.documents.alarms import alarms
 from holdfast.kinds.documents.declaration import DocumentDatabase
-from holdfast.kinds.settings import BACKUP_WINDOW, DOCUMENT_LOGS, DOCUMENT_PARAMETERS, DOCUMENTS_VERSION
-from holdfast.model.environment import Tier
+from holdfast.kinds.documents.settings import LOGS, PARAMETERS, VERSION
 from holdfast.model.facts import Guard
 from holdfast.shared.alarms.construct import add_alarms
+from holdfast.shared.applications.statements import Use
 from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, acknowledge
 from holdfast.shared.construct.context import StoreContext
 from holdfast.shared.construct.tags import tag
 from holdfast.shared.logs.construct import log_group
+from holdfast.shared.vault.settings import BACKUP_WINDOW
 
 FAMILY = "docdb5.0"
+
+
+def add_documents(context: StoreContext, store: DocumentDatabase) -> Iterator[Use]:
+    GuardedDocumentDatabase(context.scope, store, context)
+    yield from ()  # its users log in with passwords of their own
 
 
 class GuardedDocumentDatabase(Construct):
@@ -28,7 +36,6 @@ class GuardedDocumentDatabase(Construct):
         placed, network = context.placed, context.network
         name = placed.fill(store.name)
         guards = placed.required(store)
-        prod = placed.env.tier is Tier.PROD
         removal = cdk.RemovalPolicy.RETAIN if Guard.RETAIN in guards else cdk.RemovalPolicy.DESTROY
         group = network.group(f"{store.id}Group", f"Documents {name}")
         network.allow(network.services, group, store.port, f"Services use documents {name}")
@@ -40,13 +47,13 @@ class GuardedDocumentDatabase(Construct):
             "Parameters",
             description=f"How {name} is reached and watched",
             family=FAMILY,
-            parameters=DOCUMENT_PARAMETERS,
+            parameters=PARAMETERS,
         )
         self.cluster = docdb.CfnDBCluster(
             self,
             "Cluster",
             db_cluster_identifier=name,
-            engine_version=DOCUMENTS_VERSION,
+            engine_version=VERSION,
             master_username="holdfast",
             manage_master_user_password=True,  # in Secrets Manager, which changes it every week
             master_user_secret_kms_key_id=context.key.key_arn,
@@ -61,20 +68,20 @@ class GuardedDocumentDatabase(Construct):
             preferred_backup_window=BACKUP_WINDOW,
             preferred_maintenance_window="sun:10:00-sun:10:30",
             copy_tags_to_snapshot=True,
-            enable_cloudwatch_logs_exports=list(DOCUMENT_LOGS),
+            enable_cloudwatch_logs_exports=list(LOGS),
         )
         self.cluster.apply_removal_policy(removal)
-        for word in DOCUMENT_LOGS:
+        for word in LOGS:
             # The engine writes to these names; made here, they have the stack's key and an end.
             group_of_log = log_group(self, f"{word.title()}Log", f"/aws/docdb/{name}/{word}", placed, context.key)
             self.cluster.add_resource_dependency(group_of_log)
-        for number in range(1, 3 if prod else 2):
+        for number in range(1, placed.by_tier(placed.policy.instances) + 1):
             docdb.CfnDBInstance(
                 self,
                 f"Instance{number}",
                 db_cluster_identifier=self.cluster.ref,
                 db_instance_identifier=f"{name}-{number}",
-                db_instance_class=placed.size("documents"),
+                db_instance_class=placed.by_tier(placed.policy.sizes.documents),
                 auto_minor_version_upgrade=True,
             ).apply_removal_policy(removal)
         tag(self, store, placed)
@@ -87,7 +94,7 @@ class GuardedDocumentDatabase(Construct):
             )
             context.vault.keep(store.id, store.backups, arn)
         if context.topic and Guard.ALARMS in guards:
-            add_alarms(self, store_alarms(placed, store), placed, context.topic)
+            add_alarms(self, alarms(placed, store), placed, context.topic)
         acknowledge(
             self.cluster,
             "DocumentDB makes the secret itself and changes it every week; the rule only knows a password by reference",

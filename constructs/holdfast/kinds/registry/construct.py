@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from holdfast.kinds.registry.declaration import Registry
-from holdfast.kinds.settings import DNS
+from holdfast.kinds.registry.settings import DNS
+from holdfast.kinds.registry.uses import uses
 from holdfast.model.facts import construct_id
+from holdfast.shared.applications.statements import Use
 from holdfast.shared.construct.context import StoreContext
+from holdfast.shared.construct.parameter import parameter
+
+
+def add_registry(context: StoreContext, store: Registry) -> Iterator[Use]:
+    ServiceRegistry(context.scope, store, context)
+    yield from uses(context.placed, store)
 
 
 class ServiceRegistry(Construct):
@@ -49,12 +59,3 @@ class ServiceRegistry(Construct):
             )
             for name, value in store.parameters(service).items():
                 parameter(self, name, value, f"Where {service.name} is found", tags)
-
-
-def parameter(scope: Construct, name: str, value: str, description: str, tags: dict[str, str]) -> None:
-    cdk.CfnResource(
-        scope,
-        construct_id(name),
-        type="AWS::SSM::Parameter",
-        properties={"Name": name, "Type": "String", "Value": value, "Description": description, "Tags": tags},
-    )

@@ -59,6 +59,9 @@ class Registry(Store):
         """The private domain in which the services have their names."""
         return f"{self.root}.internal"
 
+    def identifier(self, name: str, region: str) -> str:
+        return self.domain
+
     def host(self, service: str) -> str:
         return f"{self._known(service)}.{self.domain}"
 

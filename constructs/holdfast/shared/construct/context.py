@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+import aws_cdk as cdk
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
@@ -23,12 +25,17 @@ class StoreContext:
     root: Path  # of the project: its schemas and its layer are below
     key: kms.IKey
     topic: str | None  # where alarms go; none where nothing is watched
+    made: dict[str, Construct] = field(default_factory=dict)  # what another store uses, by the store's name
 
     @property
     def rebuilt(self) -> str:
         """Why nothing is protected here, in words for a reviewer; said only where the policy asks for nothing."""
         env = self.placed.env
         return f"{env.label} is a {env.tier.value} environment: its stores may be rebuilt at any time"
+
+    def resolved(self, value: Any) -> Any:
+        """A token as CloudFormation has it: policies are data."""
+        return cdk.Stack.of(self.scope).resolve(value)
 
     @cached_property
     def network(self) -> Network:

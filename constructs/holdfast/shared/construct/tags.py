@@ -6,11 +6,10 @@ import aws_cdk as cdk
 from constructs import IConstruct
 
 from holdfast.estate.placement import Placed
-from holdfast.kinds.table.declaration import Table
 from holdfast.model.store import Store
 
 
-def tag(construct: IConstruct, store: Table | Store, placed: Placed) -> None:
+def tag(construct: IConstruct, store: Store, placed: Placed) -> None:
     tags = cdk.Tags.of(construct)
     for name, value in placed.table_tags(store).items():
         tags.add(name, value)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.cfn.template import StackSeen, flag, mapping
+from holdfast.estate.placement import Placed
 from holdfast.unknown import Unknown
 
 DECLARABLE_OF_KEY = frozenset({"Description", "EnableKeyRotation", "KeyPolicy", "Tags"})
@@ -76,3 +77,8 @@ def _unusable(stack: StackSeen, properties: Any) -> Iterator[str | Unknown]:
             yield Unknown(f"{name} of the key cannot be read: {seen.reason}")
         elif seen is not None and (str(seen).lower() if isinstance(seen, bool) else str(seen)) not in good:
             yield problem
+
+
+def encrypting_key(placed: Placed, stack: StackSeen, value: Any) -> bool:
+    """Whether a value is the key of a stack: one of its own, or the external or shared one that it declares."""
+    return bool(value == placed.foreign_key) if placed.foreign_key else stack.is_a(value, "AWS::KMS::Key")

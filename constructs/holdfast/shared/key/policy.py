@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from holdfast.cfn.dig import ACCOUNT
 from holdfast.estate.placement import Placed
 from holdfast.model.facts import Guard
 from holdfast.model.regions import partition, suffix, via
-
-ACCOUNT = {"Ref": "AWS::AccountId"}
+from holdfast.shared.logs.groups import log_groups
 
 # Everything that manages a key and nothing that reads data with it; grants can read, so giving them is not in here.
 ADMINISTRATION = (
@@ -57,11 +57,6 @@ def keeps_key(placed: Placed) -> bool:
 def _users(placed: Placed) -> tuple[Placed, ...]:
     """Whoever uses the key that a stack makes: itself, and the stacks that share it."""
     return (placed, *placed.key_users)
-
-
-def log_groups(placed: Placed) -> str:
-    """Where everything that stands beside the stores of a stack writes its logs."""
-    return f"/holdfast/{placed.id}"
 
 
 def key_policy(placed: Placed) -> dict[str, Any]:

@@ -8,14 +8,11 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from holdfast.estate.placement import Placed
-from holdfast.kinds.settings import log_days
-from holdfast.model.environment import Tier
-from holdfast.shared.key.policy import log_groups
+from holdfast.shared.logs.groups import log_days, log_groups
 
 
 def log_group(scope: Construct, id: str, name: str, placed: Placed, key: kms.IKey) -> logs.CfnLogGroup:  # noqa: A002
     """Encrypted with the stack's key; ``name`` stands below the stack's own folder unless it starts with a slash."""
-    prod = placed.env.tier is Tier.PROD
     group = logs.CfnLogGroup(
         scope,
         id,
@@ -23,5 +20,5 @@ def log_group(scope: Construct, id: str, name: str, placed: Placed, key: kms.IKe
         kms_key_id=key.key_arn,
         retention_in_days=log_days(placed),
     )
-    group.apply_removal_policy(cdk.RemovalPolicy.RETAIN if prod else cdk.RemovalPolicy.DESTROY)
+    group.apply_removal_policy(cdk.RemovalPolicy.RETAIN if placed.keeps_logs else cdk.RemovalPolicy.DESTROY)
     return group

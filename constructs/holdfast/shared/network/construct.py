@@ -12,9 +12,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from holdfast.estate.placement import Placed
-from holdfast.kinds.broker.declaration import Broker
 from holdfast.model.declaration import DeclarationError
-from holdfast.model.environment import Tier
 from holdfast.model.regions import S3_PREFIX_LISTS
 from holdfast.shared.logs.construct import log_group
 
@@ -24,9 +22,7 @@ class Network(Construct):
 
     def __init__(self, scope: Construct, placed: Placed, key: kms.IKey) -> None:
         super().__init__(scope, "Network")
-        # As many brokers stand in each zone: with two zones a topic with three replicas needs four of them.
-        brokers = any(isinstance(s, Broker) for s in placed.stores)
-        count = 3 if brokers or placed.env.tier is Tier.PROD else 2
+        count = max(placed.by_tier(placed.policy.zones), *(s.zones for s in placed.stores))
         self._placed = placed
         self.vpc = ec2.Vpc(
             self,

@@ -9,12 +9,11 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from holdfast.estate.placement import Placed
-from holdfast.kinds.alarms import vault_name
-from holdfast.kinds.settings import BACKUP_MINUTES, BACKUP_POLICY
 from holdfast.model.store import Backups
 from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, acknowledge
+from holdfast.shared.vault.settings import BACKUP_MINUTES, BACKUP_POLICY, vault_name
 
-MAX_LOCK_DAYS = 365  # a vault that is locked for ever cannot be emptied by anybody
+MAX_LOCK_DAYS = 365  # a vault that is locked for ever can never be emptied
 
 
 class Vault(Construct):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import aws_cdk as cdk
@@ -9,28 +10,51 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_rds as rds
 from constructs import Construct
 
-from holdfast.kinds.alarms import store_alarms
+from holdfast.kinds.bucket.construct import GuardedBucket
+from holdfast.kinds.database.alarms import alarms
 from holdfast.kinds.database.declaration import Database, Engine
-from holdfast.kinds.settings import (
-    BACKUP_WINDOW,
+from holdfast.kinds.database.settings import (
     MONITORING_POLICY,
     POSTGRES_MAJOR,
     POSTGRES_VERSION,
     database_logs,
     database_parameters,
 )
-from holdfast.model.environment import Tier
+from holdfast.kinds.database.uses import uses
+from holdfast.model.declaration import DeclarationError
 from holdfast.model.facts import Guard
 from holdfast.shared.alarms.construct import add_alarms
+from holdfast.shared.applications.statements import Use
 from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.shared.construct.context import StoreContext
 from holdfast.shared.construct.tags import tag
 from holdfast.shared.logs.construct import log_group
+from holdfast.shared.vault.settings import BACKUP_WINDOW
 
 AUTHORITY = "rds-ca-rsa2048-g1"
 UPKEEP_WINDOW = "sun:10:00-sun:10:30"  # no hour of AWS Backup either
 INSIGHTS_DAYS = 7
-MONITORING_SECONDS = 60
+
+
+def add_database(context: StoreContext, store: Database) -> Iterator[Use]:
+    from holdfast.kinds.database.construct.functions import DatabaseFunctions  # takes a database
+    from holdfast.kinds.database.construct.pool import DatabasePool
+
+    database = GuardedDatabase(context.scope, store, context)
+    DatabaseFunctions(database, _archive(context, store))
+    endpoint = DatabasePool(database, store.pool) if store.pool else database
+    yield from uses(context.placed, store, context.resolved(endpoint.resource_id))
+
+
+def _archive(context: StoreContext, store: Database) -> GuardedBucket | None:
+    if store.upkeep is None:
+        return None
+    bucket = context.made.get(store.upkeep.archive)
+    if not isinstance(bucket, GuardedBucket):
+        raise DeclarationError(
+            f"database {store.name}: its archive {store.upkeep.archive} is not a bucket of the stack; declare it there"
+        )
+    return bucket
 
 
 class GuardedDatabase(Construct):
@@ -46,7 +70,9 @@ class GuardedDatabase(Construct):
         self.name = context.placed.fill(store.name)
         self.database = store.schema
         self.guards = context.placed.required(store)
-        self.prod = context.placed.env.tier is Tier.PROD
+        self._sizes, self._by_tier = context.placed.policy.sizes, context.placed.by_tier
+        self._instances = self._by_tier(context.placed.policy.instances)
+        self._monitoring_seconds = self._by_tier(context.placed.policy.monitoring_seconds)
         network = context.network
         self.group = network.group(f"{store.id}Group", f"PostgreSQL {self.name}")
         if not store.pool:  # where there is one, applications have no other way
@@ -57,7 +83,7 @@ class GuardedDatabase(Construct):
             db_subnet_group_description=f"Isolated subnets of {self.name}",
             subnet_ids=network.subnet_ids,
         )
-        self._monitoring = self._monitoring_role() if self.prod else None
+        self._monitoring = self._monitoring_role() if self._monitoring_seconds else None
         tag(self, store, context.placed)
         if store.engine is Engine.AURORA:
             self._cluster()
@@ -66,7 +92,7 @@ class GuardedDatabase(Construct):
         if Guard.PITR in self.guards:
             context.vault.keep(store.id, store.backups, self.arn)
         if context.topic and Guard.ALARMS in self.guards:
-            add_alarms(self, store_alarms(context.placed, store), context.placed, context.topic)
+            add_alarms(self, alarms(context.placed, store), context.placed, context.topic)
 
     def _instance(self) -> None:
         store = self.declared
@@ -85,11 +111,11 @@ class GuardedDatabase(Construct):
             db_instance_identifier=self.name,
             engine="postgres",
             engine_version=POSTGRES_VERSION,
-            db_instance_class=self.context.placed.size("database"),
-            allocated_storage="100" if self.prod else "20",
-            max_allocated_storage=1000 if self.prod else 50,
+            db_instance_class=self.context.placed.by_tier(self.context.placed.policy.sizes.database),
+            allocated_storage=str(self._by_tier(self._sizes.database_gib)),
+            max_allocated_storage=self._by_tier(self._sizes.database_max_gib),
             storage_type="gp3",
-            multi_az=self.prod,
+            multi_az=self._instances > 1,
             db_name=self.database,
             port=str(store.port),
             db_parameter_group_name=parameters.ref,
@@ -134,7 +160,7 @@ class GuardedDatabase(Construct):
             backup_retention_period=store.recovery.days if Guard.PITR in self.guards else 1,
             delete_automated_backups=Guard.PITR not in self.guards,
             serverless_v2_scaling_configuration=rds.CfnDBCluster.ServerlessV2ScalingConfigurationProperty(
-                min_capacity=0.5, max_capacity=16 if self.prod else 2
+                min_capacity=0.5, max_capacity=self._by_tier(self._sizes.aurora_capacity)
             ),
             enable_cloudwatch_logs_exports=list(exported),
             **self._shared(),
@@ -142,7 +168,7 @@ class GuardedDatabase(Construct):
         self._keep(cluster, *logs)
         self.resources = [cluster]
         self._acknowledge(cluster)
-        for number in range(2 if self.prod else 1):
+        for number in range(self._instances):
             instance = rds.CfnDBInstance(
                 self,
                 f"Instance{number + 1}",
@@ -191,7 +217,7 @@ class GuardedDatabase(Construct):
             "enable_performance_insights": True,
             "performance_insights_kms_key_id": self.context.key.key_arn,
             "performance_insights_retention_period": INSIGHTS_DAYS,
-            "monitoring_interval": MONITORING_SECONDS if self._monitoring else 0,
+            "monitoring_interval": self._monitoring_seconds,
             "monitoring_role_arn": self._monitoring.role_arn if self._monitoring else None,
         }
 
@@ -223,20 +249,14 @@ class GuardedDatabase(Construct):
         return role.without_policy_updates()
 
     def _acknowledge(self, resource: cdk.CfnResource) -> None:
-        if self.prod:
-            return
-        rules = (
-            "RDSEnhancedMonitoringEnabled",
-            "RDSInBackupPlan",
-            "RDSInstanceBackupEnabled",
-            "RDSInstanceDeletionProtectionEnabled",
-            "RDSMultiAZSupport",
+        """What the policy does not ask for here, by what cdk-nag calls it."""
+        unasked = (
+            (Guard.PITR not in self.guards, ("RDS13",), ("RDSInBackupPlan", "RDSInstanceBackupEnabled")),
+            (Guard.DELETION_PROTECTION not in self.guards, ("RDS10",), ("RDSInstanceDeletionProtectionEnabled",)),
+            (self._instances == 1, ("RDS3",), ("RDSMultiAZSupport",)),
+            (not self._monitoring_seconds, (), ("RDSEnhancedMonitoringEnabled",)),
         )
-        acknowledge(
-            resource,
-            self.context.rebuilt,
-            f"{AWS_SOLUTIONS}-RDS3",
-            f"{AWS_SOLUTIONS}-RDS10",
-            f"{AWS_SOLUTIONS}-RDS13",
-            *(f"{pack}-{rule}" for pack in (NIST, HIPAA) for rule in rules),
-        )
+        for missing, solutions, others in unasked:
+            if missing:
+                rules = (f"{pack}-{rule}" for pack in (NIST, HIPAA) for rule in others)
+                acknowledge(resource, self.context.rebuilt, *(f"{AWS_SOLUTIONS}-{rule}" for rule in solutions), *rules)

@@ -20,20 +20,21 @@ from aws_cdk import triggers
 from constructs import Construct
 
 import holdfast
-from holdfast.kinds.alarms import JOBS, failed_jobs, function_names
+from holdfast.cfn.dig import ACCOUNT
 from holdfast.kinds.bucket.construct import GuardedBucket
 from holdfast.kinds.database import layer
+from holdfast.kinds.database.alarms import JOBS
 from holdfast.kinds.database.construct.database import GuardedDatabase
 from holdfast.kinds.database.declaration import DRIFT_SCHEDULE
+from holdfast.kinds.database.settings import FUNCTION_SECONDS, QUEUE_DAYS, failed_jobs, function_names
 from holdfast.model.declaration import DeclarationError
 from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, acknowledge
-from holdfast.shared.key.policy import ACCOUNT
 from holdfast.shared.logs.construct import log_group
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
 TIMEOUT = cdk.Duration.minutes(15)
-# Whoever waits has to outlast whom it waits for, or CloudFormation hears from nobody for an hour.
-MIGRATE_TIMEOUT, TRIGGER_TIMEOUT = cdk.Duration.minutes(13), cdk.Duration.minutes(14)
+# The trigger has to wait longer than its function runs, or CloudFormation gets no answer for an hour.
+MIGRATE_TIMEOUT, TRIGGER_TIMEOUT = cdk.Duration.seconds(FUNCTION_SECONDS), cdk.Duration.minutes(14)
 ARCHIVE = "archive"
 PACKAGE = Path(holdfast.__file__).parent
 HANDLER = "functions/database/handler.py"
@@ -90,7 +91,7 @@ class DatabaseFunctions(Construct):
             queue_name=failed_jobs(database.name),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
-            retention_period=cdk.Duration.days(14),
+            retention_period=cdk.Duration.days(QUEUE_DAYS),
         )
         migrate = self._function("Migrate", names["migrate"], "migrate")
         triggers.Trigger(

@@ -9,9 +9,9 @@ from constructs import Construct
 
 from holdfast.kinds.database.construct.database import GuardedDatabase
 from holdfast.kinds.database.declaration import Pool
-from holdfast.kinds.registry.construct import parameter
-from holdfast.kinds.settings import pool_percent
-from holdfast.shared.applications.statements import database_user
+from holdfast.kinds.database.settings import pool_percent
+from holdfast.kinds.database.uses import database_user
+from holdfast.shared.construct.parameter import parameter
 from holdfast.shared.logs.construct import log_group
 
 PORT = 5432  # a proxy of PostgreSQL listens there, wherever its database does

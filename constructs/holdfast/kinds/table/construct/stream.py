@@ -15,13 +15,13 @@ from constructs import Construct
 
 from holdfast.estate.placement import Placed
 from holdfast.estate.stack import Access, Processor
+from holdfast.kinds.table.alarms import failure_queue, processor_alarms
 from holdfast.kinds.table.construct.table import GuardedTable
 from holdfast.model.declaration import DeclarationError
-from holdfast.model.environment import Tier
 from holdfast.model.facts import construct_id
-from holdfast.shared.alarms.alarm import failure_queue, processor_alarms
 from holdfast.shared.alarms.construct import add_alarms
 from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
+from holdfast.shared.logs.groups import log_days
 
 BATCH_SIZE = 100
 MAX_RETRIES = 100
@@ -45,7 +45,7 @@ class StreamProcessor(Construct):
     ) -> None:
         super().__init__(scope, construct_id(processor.name))
         name = placed.fill(processor.name)
-        retained = cdk.RemovalPolicy.RETAIN if placed.env.tier is Tier.PROD else cdk.RemovalPolicy.DESTROY
+        retained = cdk.RemovalPolicy.RETAIN if placed.keeps_logs else cdk.RemovalPolicy.DESTROY
         queue_name = failure_queue(name)
         failures = sqs.Queue(
             self,
@@ -61,9 +61,11 @@ class StreamProcessor(Construct):
             "Log",
             log_group_name=f"/aws/lambda/{name}",
             encryption_key=key,
-            retention=logs.RetentionDays.ONE_YEAR if placed.env.tier is Tier.PROD else logs.RetentionDays.ONE_MONTH,
             removal_policy=retained,
         )
+        group = log_group.node.default_child
+        assert isinstance(group, logs.CfnLogGroup)
+        group.retention_in_days = log_days(placed)
         policy = iam.ManagedPolicy(
             self,
             "Policy",

@@ -1,38 +1,29 @@
-"""What a bucket needs beside its guards: its policy, what becomes of its objects, their lock, and its access logs."""
+"""What the rules ask of a bucket: its policy, what becomes of its objects, their lock, and its access logs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from holdfast.cfn.alike import alike
+from holdfast.cfn.dig import dig, mentioned, without_account
 from holdfast.cfn.intrinsics import Reference
+from holdfast.cfn.places import at
 from holdfast.cfn.template import StackSeen
+from holdfast.cfn.types import ROLE
+from holdfast.kinds.base import Asked, Needs, StoreSubject
 from holdfast.kinds.bucket.declaration import Bucket
-from holdfast.kinds.settings import bucket_policy, emptied_by, log_days, log_delivery
+from holdfast.kinds.bucket.settings import bucket_policy, emptied_by, log_delivery
+from holdfast.kinds.bucket.types import BUCKET, IDENTITY, POLICY
+from holdfast.kinds.find import identified
+from holdfast.kinds.need import Need, about, absent, at_least, exactly, kept, met, needs, on, own_key, read_by, worst
 from holdfast.model.facts import Guard
-from holdfast.rules.same import alike, same_policy
-from holdfast.rules.store_backups import kept
-from holdfast.rules.store_subject import (
-    BUCKET,
-    ROLE,
-    Need,
-    StoreSubject,
-    about,
-    at_least,
-    dig,
-    exactly,
-    identified,
-    mentioned,
-    met,
-    on,
-    own_key,
-    without_account,
-    worst,
-)
+from holdfast.shared.access_policy import same_policy
+from holdfast.shared.logs.groups import log_days
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 
-POLICY = "AWS::S3::BucketPolicy"
+Subject = StoreSubject[Bucket]
 EMPTIER = "CustomS3AutoDeleteObjects"  # how CDK calls the role of its own function
 CLOSED = (
     *(
@@ -45,11 +36,48 @@ CLOSED = (
         exactly([{"ObjectOwnership": "BucketOwnerEnforced"}]),
     ),
 )
+COPIES = (
+    *absent(
+        "its objects, or lists of them, are copied elsewhere",
+        "AnalyticsConfigurations",
+        "InventoryConfigurations",
+        "MetadataConfiguration",
+        "MetadataTableConfiguration",
+        "ReplicationConfiguration",
+    ),
+    *absent("it is a web site", "WebsiteConfiguration"),
+    Need("it is open by its ACL", "AccessControl", exactly(None, "Private", "LogDeliveryWrite")),
+)
+
+
+def recoverable(s: Subject) -> Verdict:
+    if Guard.PITR not in s.required:
+        return EXEMPT
+    days = s.placed.policy.recovery_days
+    return met(
+        s,
+        [
+            Need("old versions are not kept", "VersioningConfiguration.Status", exactly("Enabled")),
+            Need(f"old versions are gone before {days} days", "LifecycleConfiguration.Rules", old_versions, []),
+        ],
+    )
+
+
+def old_versions(s: StoreSubject[Any], rules: Any) -> bool:
+    """Whether what was overwritten or deleted can be had back for a while; declared waste may go sooner."""
+    wanted = s.placed.policy.recovery_days
+    short_lived = {p.folder for p in s.store.prefixes if p.expire and p.expire.days < wanted}
+    ends = [
+        dig(s.stack, r, "NoncurrentVersionExpiration", "NoncurrentDays", default=wanted)
+        for r in (rules if isinstance(rules, list) else [rules])
+        if not (isinstance(r, dict) and r.get("Prefix") in short_lived)
+    ]
+    return all(at_least(wanted)(s, days) for days in ends)
 
 
 def declared_policy(stack: StackSeen, logical_id: str, *more: Mapping[str, Any], lasting: bool) -> Verdict:
     """Whether a bucket has one policy, and that is the declared one; unless ``lasting``, CDK may empty it."""
-    name = identified(stack, logical_id)
+    name = identified(stack, logical_id, IDENTITY)
     found = []
     for _, policy in stack.possible(POLICY):
         raw = policy.get("Properties", {}).get("Bucket")
@@ -84,11 +112,11 @@ def _plain(statements: list[Any]) -> dict[str, Any]:
     return {"Statement": found}
 
 
-def another_bucket(s: StoreSubject, value: Any) -> bool:
+def another_bucket(s: StoreSubject[Any], value: Any) -> bool:
     return s.stack.is_a(value, BUCKET) and value != Reference(s.logical_id)
 
 
-def access_logs_kept(s: StoreSubject) -> Verdict:
+def access_logs_kept(s: Subject) -> Verdict:
     """The bucket that takes the access logs is as closed as this one, and keeps them long enough."""
     target = s.get("LoggingConfiguration", "DestinationBucketName")
     if not isinstance(target, Reference) or not another_bucket(s, target):
@@ -108,18 +136,18 @@ def access_logs_kept(s: StoreSubject) -> Verdict:
 
 
 def _kept_for(days: int) -> Any:
-    def good(s: StoreSubject, rules: Any) -> bool:
+    def good(s: StoreSubject[Any], rules: Any) -> bool:
         ends = [r.get("ExpirationInDays", days) if isinstance(r, dict) else 0 for r in rules]
         return all(at_least(days)(s, end) for end in ends)
 
     return good
 
 
-def encrypted(s: StoreSubject, rules: Any) -> bool:
+def encrypted(s: StoreSubject[Any], rules: Any) -> bool:
     return isinstance(rules, list) and any(_default(s, r).get("SSEAlgorithm") for r in rules)
 
 
-def bucket_key(s: StoreSubject, value: Any) -> bool:
+def bucket_key(s: StoreSubject[Any], value: Any) -> bool:
     rules = dig(s.stack, {"E": value}, "E", "ServerSideEncryptionConfiguration", default=[])
     defaults = [_default(s, r) for r in rules] if isinstance(rules, list) else []
     return bool(defaults) and all(
@@ -127,15 +155,13 @@ def bucket_key(s: StoreSubject, value: Any) -> bool:
     )
 
 
-def _default(s: StoreSubject, rule: Any) -> dict[str, Any]:
+def _default(s: StoreSubject[Any], rule: Any) -> dict[str, Any]:
     found = dig(s.stack, rule, "ServerSideEncryptionByDefault", default={})
     return found if isinstance(found, dict) else {}
 
 
-def expiry(s: StoreSubject) -> Verdict:
+def expiry(s: Subject) -> Verdict:
     """What the bucket does with old objects is what is declared, and nothing else is deleted."""
-    if not isinstance(s.store, Bucket):
-        return EXEMPT
     rules = s.get("LifecycleConfiguration", "Rules", default=[])
     if isinstance(rules, Unknown):
         return unknown(f"its lifecycle cannot be read: {rules.reason}")
@@ -189,13 +215,13 @@ def _objects(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(v, dict) for v in value)
 
 
-def locked(s: StoreSubject) -> Verdict:
+def locked(s: Subject) -> Verdict:
     if not isinstance(s.store, Bucket) or s.store.locked is None or Guard.RETAIN not in s.required:
         return EXEMPT
     days = s.store.locked.days
     retention = "ObjectLockConfiguration.Rule.DefaultRetention"
 
-    def long_enough(s: StoreSubject, value: Any) -> bool:
+    def long_enough(s: Subject, value: Any) -> bool:
         held = value if isinstance(value, dict) else {}
         return at_least(days)(s, held.get("Days", 0)) or at_least(-(-days // 365))(s, held.get("Years", 0))
 
@@ -208,3 +234,37 @@ def locked(s: StoreSubject) -> Verdict:
             Need("the lock has no mode", f"{retention}.Mode", exactly("GOVERNANCE", "COMPLIANCE")),
         ],
     )
+
+
+NEEDS: Needs[Bucket] = Needs(
+    deletion_protection=None,
+    recovery=Asked(recoverable, at(BUCKET, "VersioningConfiguration", "LifecycleConfiguration")),
+    expiry=Asked(expiry, at(BUCKET, "LifecycleConfiguration")),
+    customer_key=Asked(
+        needs(
+            {BUCKET: (Need("objects are not under the stack's key", "BucketEncryption", bucket_key),)},
+            guard=Guard.CUSTOMER_KEY,
+        ),
+        at(BUCKET, "BucketEncryption"),
+    ),
+    tls=Asked(
+        lambda s: declared_policy(s.stack, s.logical_id, lasting=Guard.RETAIN in s.required),
+        at(POLICY, "Type", "Bucket", "PolicyDocument"),
+    ),
+    private=Asked(
+        needs({BUCKET: (*CLOSED, *COPIES)}),
+        at(BUCKET, "OwnershipControls", "PublicAccessBlockConfiguration") + read_by(BUCKET, COPIES),
+    ),
+    clients=None,  # S3 knows IAM only
+    zones=None,  # S3 stands in three
+    logs=Asked(
+        needs({BUCKET: (Need("access is not logged", "LoggingConfiguration.DestinationBucketName", another_bucket),)}),
+        at(BUCKET, "LoggingConfiguration"),
+    ),
+    logs_kept=Asked(access_logs_kept, ()),
+    port=None,
+    fixes=None,
+    passwords=None,
+    settings=None,
+    jobs=None,
+)

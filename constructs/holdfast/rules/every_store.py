@@ -1,4 +1,4 @@
-"""Whether a store can be had back: recovery by its engine, and backups in a vault that keeps them."""
+"""What is asked of every store alike: that it is retained, tagged, watched by alarms, and backed up."""
 
 from __future__ import annotations
 
@@ -6,91 +6,74 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.cfn.template import Source, StackSeen
-from holdfast.kinds.alarms import vault_name
-from holdfast.kinds.bucket.declaration import Bucket
-from holdfast.kinds.database.declaration import Database
-from holdfast.kinds.documents.declaration import DocumentDatabase
-from holdfast.kinds.settings import BACKUP_MINUTES, BACKUP_POLICY, BUCKET_BACKUP_POLICY
+from holdfast.cfn.alike import alike
+from holdfast.cfn.dig import dig, flat
+from holdfast.cfn.template import Source, heard
+from holdfast.cfn.types import ROLE, SELECTION, TOPIC, VAULT
+from holdfast.kinds.base import StoreSubject
+from holdfast.kinds.need import Need, about, all_own, at_least, exactly, kept, met, own_key, worst
 from holdfast.model.facts import Guard
 from holdfast.model.regions import partition
 from holdfast.model.store import Backups
-from holdfast.rules.store_subject import (
-    CLUSTER,
-    DOCUMENTS,
-    INSTANCE,
-    ROLE,
-    Need,
-    StoreSubject,
-    about,
-    at_least,
-    dig,
-    exactly,
-    flat,
-    met,
-    own_key,
-    worst,
-)
+from holdfast.shared.alarms.alarm import Silence, changes
+from holdfast.shared.vault.settings import BACKUP_MINUTES, BACKUP_POLICY, vault_name
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 
-VAULT, SELECTION = "AWS::Backup::BackupVault", "AWS::Backup::BackupSelection"
 
-
-def retained(s: StoreSubject) -> Verdict:
+def retained(s: StoreSubject[Any]) -> Verdict:
     if Guard.RETAIN not in s.required:
         return EXEMPT
     return worst([kept(s.stack, s.resource), *(about(m, kept(m.stack, m.resource)) for m in s.members)])
 
 
-def kept(stack: StackSeen, resource: Mapping[str, Any]) -> Verdict:
-    for name in ("DeletionPolicy", "UpdateReplacePolicy"):
-        policy = stack.resolver.get(resource, name)
-        if isinstance(policy, Unknown):
-            return unknown(f"{name} cannot be read: {policy.reason}")
-        if policy != "Retain":
-            return fail(f"{name} is {policy or 'missing'}, required is Retain")
+def tagged(s: StoreSubject[Any]) -> Verdict:
+    want = s.placed.tags | s.placed.table_tags(s.store)
+    tags = s.get("Tags", default=[])
+    if isinstance(tags, Unknown):
+        return unknown(f"tags cannot be read: {tags.reason}")
+    listed = tags if isinstance(tags, list) else []
+    pairs = tags.items() if isinstance(tags, dict) else ((t.get("Key"), t.get("Value")) for t in listed if _is(t))
+    seen = {str(k): v for k, v in pairs}
+    wrong = sorted(n for n in s.placed.policy.tags if seen.get(n) != want[n])
+    return fail(f"tags missing or wrong: {', '.join(wrong)}") if wrong else PASS
+
+
+def _is(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def watched(s: StoreSubject[Any]) -> Verdict:
+    """The declared alarms of a store are there, as declared, and a topic of the stack hears them."""
+    if Guard.ALARMS not in s.required:
+        return EXEMPT
+    seen: dict[str, list[Mapping[str, Any]]] = {}
+    for p in s.stack.alarms.values():
+        if isinstance(p, dict) and isinstance(p.get("AlarmName"), str):
+            seen.setdefault(p["AlarmName"], []).append(p)
+    for alarm in s.kind.alarms(s.placed, s.store):
+        found = seen.get(alarm.name, [])
+        if len(found) > 1:
+            return fail(f"{len(found)} alarms are called {alarm.name}, and nobody knows which one is made")
+        if changed := changes(alarm, _usual(found[0]) if found else None):
+            return fail(f"not as declared: {', '.join(changed)}")
+        if heard(s.stack, found[0]) is not True:
+            return fail(f"no topic of the stack hears {alarm.name}")
+        silent = found[0].get("InsufficientDataActions", [])
+        if alarm.silence is Silence.TOLD and not all_own(TOPIC)(s, silent):
+            return fail(f"no topic of the stack hears when {alarm.name} sees nothing")
     return PASS
 
 
-def recoverable(s: StoreSubject) -> Verdict:
-    if Guard.PITR not in s.required:
-        return EXEMPT
-    if isinstance(s.store, Bucket):
-        return met(
-            s,
-            [
-                Need("old versions are not kept", "VersioningConfiguration.Status", exactly("Enabled")),
-                Need(
-                    f"old versions are gone before {s.placed.policy.recovery_days} days",
-                    "LifecycleConfiguration.Rules",
-                    old_versions,
-                    [],
-                ),
-            ],
-        )
-    assert isinstance(s.store, Database | DocumentDatabase)
-    days = s.store.recovery.days
-    wanted = [Need(f"recovery does not reach back {days} days", "BackupRetentionPeriod", at_least(days), 1)]
-    if s.type in (INSTANCE, CLUSTER) and s.stack.source is not Source.LIVE:  # no API shows it: whoever deletes says it
-        wanted.append(Need("its backups are deleted with it", "DeleteAutomatedBackups", exactly(False), True))
-    return met(s, wanted)
+def _usual(alarm: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without what CloudWatch takes anyway: as many points as periods."""
+    points = alarm.get("DatapointsToAlarm")
+    if points is None or not alike(points, alarm.get("EvaluationPeriods")):
+        return alarm
+    return {k: v for k, v in alarm.items() if k != "DatapointsToAlarm"}
 
 
-def old_versions(s: StoreSubject, rules: Any) -> bool:
-    """Whether what was overwritten or deleted can be had back for a while; declared waste may go sooner."""
-    assert isinstance(s.store, Bucket)
-    wanted = s.placed.policy.recovery_days
-    short_lived = {p.folder for p in s.store.prefixes if p.expire and p.expire.days < wanted}
-    ends = [
-        dig(s.stack, r, "NoncurrentVersionExpiration", "NoncurrentDays", default=wanted)
-        for r in (rules if isinstance(rules, list) else [rules])
-        if not (isinstance(r, dict) and r.get("Prefix") in short_lived)
-    ]
-    return all(at_least(wanted)(s, days) for days in ends)
-
-
-def backed_up(s: StoreSubject) -> Verdict:
+def backed_up(s: StoreSubject[Any]) -> Verdict:
     backups: Backups | None = getattr(s.store, "backups", None)
     if backups is None or Guard.PITR not in s.required:
         return EXEMPT
@@ -115,16 +98,18 @@ def backed_up(s: StoreSubject) -> Verdict:
     return fail("; ".join(problems)) if problems else _vaults(s, backups)
 
 
-ARNS = {
-    INSTANCE: "${{{0}.DBInstanceArn}}",
-    CLUSTER: "${{{0}.DBClusterArn}}",
-    DOCUMENTS: "arn:{2}:rds:{1}:${{AWS::AccountId}}:cluster:${{{0}}}",
-}
+def _arn(s: StoreSubject[Any]) -> str:
+    """How a template writes the ARN of a store, as Fn::Sub would."""
+    if s.type in s.kind.arns:
+        return f"${{{s.logical_id}.{s.kind.arns[s.type]}}}"
+    # DocumentDB has no such attribute.
+    region = s.placed.region
+    return f"arn:{partition(region)}:rds:{region}:${{AWS::AccountId}}:cluster:${{{s.logical_id}}}"
 
 
-def _plans_of(s: StoreSubject) -> Iterator[list[dict[str, Any]]]:
+def _plans_of(s: StoreSubject[Any]) -> Iterator[list[dict[str, Any]]]:
     """The rules of every backup plan that selects the store, whatever its tags, and may do so."""
-    arn = _anywhere(ARNS.get(s.type, "${{{0}.Arn}}").format(s.logical_id, s.placed.region, partition(s.placed.region)))
+    arn = _anywhere(_arn(s))
     for _, selection in s.stack.resources(SELECTION):
         raw = selection.get("Properties", {}).get("BackupSelection", {})
         chosen = raw.get("Resources") if isinstance(raw, dict) else None
@@ -142,7 +127,7 @@ def _anywhere(arn: str | Unknown) -> str | Unknown:
     return arn if isinstance(arn, Unknown) else re.sub(r":(\d{12}|\$\{AWS::AccountId\}):", "::", arn)
 
 
-def _may_back_up(s: StoreSubject, role: Any) -> bool:
+def _may_back_up(s: StoreSubject[Any], role: Any) -> bool:
     """Whether a role of the stack has what AWS Backup needs for this kind of store."""
     if not s.stack.is_a(role, ROLE):
         return False
@@ -150,10 +135,10 @@ def _may_back_up(s: StoreSubject, role: Any) -> bool:
         return True  # what a role may do, the deployed template says
     raw = s.part(role.logical_id).resource.get("Properties", {}).get("ManagedPolicyArns", [])
     held = {str(flat(s.stack, arn)).partition(":policy/")[2] for arn in raw} if isinstance(raw, list) else set()
-    return {BACKUP_POLICY, *([BUCKET_BACKUP_POLICY] if isinstance(s.store, Bucket) else [])} <= held
+    return {BACKUP_POLICY, *s.kind.backup_policies} <= held
 
 
-def _vaults(s: StoreSubject, backups: Backups) -> Verdict:
+def _vaults(s: StoreSubject[Any], backups: Backups) -> Verdict:
     """Every vault is the stack's own, under its key, locked, and stays.
 
     The lock holds for all that is in a vault, so it can only be as long as the shortest of the declared times.

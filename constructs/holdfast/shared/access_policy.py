@@ -1,4 +1,4 @@
-"""Whether two values, two policies or two alarms say the same."""
+"""Whether two policy documents say the same."""
 
 from __future__ import annotations
 
@@ -6,40 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.shared.alarms.alarm import Alarm
 from holdfast.verdict import PASS, Verdict, fail, unknown
-
-# What decides whether an alarm goes off.
-JUDGED = (
-    "ComparisonOperator",
-    "DatapointsToAlarm",
-    "EvaluationPeriods",
-    "Metrics",
-    "Threshold",
-    "TreatMissingData",
-)
-
-
-def changes(alarm: Alarm, seen: Mapping[str, Any] | None) -> list[str]:
-    """What about a declared alarm is missing or different in whatever decides when it goes off."""
-    if not seen:
-        return [f"{alarm.name} itself"]
-    want = alarm.properties("", {})
-    return [f"{name} of {alarm.name}" for name in JUDGED if not alike(seen.get(name), want.get(name))]
-
-
-def alike(a: Any, b: Any) -> bool:
-    """Equal as CloudFormation reads it: numbers and booleans may be written as text, and text for text."""
-    if a == b and type(a) is type(b):
-        return True
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        return a.keys() == b.keys() and all(alike(a[k], b[k]) for k in a)
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(alike, a, b))
-    try:
-        return float(a) == float(b)
-    except (TypeError, ValueError):
-        return str(a).lower() == str(b).lower() if isinstance(a, bool) or isinstance(b, bool) else bool(a == b)
 
 
 def same_policy(seen: Mapping[str, Any], declared: Mapping[str, Any], what: str) -> Verdict:

@@ -1,0 +1,13 @@
+"""Resource types that stand beside the stores of a stack; those of the stores are in kinds/<kind>/types.py."""
+
+KEY = "AWS::KMS::Key"
+ALARM, TOPIC = "AWS::CloudWatch::Alarm", "AWS::SNS::Topic"
+FUNCTION, QUEUE = "AWS::Lambda::Function", "AWS::SQS::Queue"
+LOG_GROUP = "AWS::Logs::LogGroup"
+ROLE, POLICY = "AWS::IAM::Role", "AWS::IAM::ManagedPolicy"
+VPC, SUBNET, GROUP = "AWS::EC2::VPC", "AWS::EC2::Subnet", "AWS::EC2::SecurityGroup"
+INGRESS, EGRESS = "AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress"
+END_POINT, FLOW_LOG = "AWS::EC2::VPCEndpoint", "AWS::EC2::FlowLog"
+PLAN, SELECTION, VAULT = "AWS::Backup::BackupPlan", "AWS::Backup::BackupSelection", "AWS::Backup::BackupVault"
+PARAMETER = "AWS::SSM::Parameter"
+SCHEDULE = "AWS::Scheduler::Schedule"

@@ -1,0 +1,38 @@
+"""What Holdfast knows of buckets, in one record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from holdfast.kinds.base import Kind, none
+from holdfast.kinds.bucket import types
+from holdfast.kinds.bucket.declaration import Bucket
+from holdfast.kinds.bucket.live import READING
+from holdfast.kinds.bucket.needs import NEEDS
+from holdfast.shared.vault.settings import BUCKET_BACKUP_POLICY
+
+if TYPE_CHECKING:
+    from holdfast.shared.applications.statements import Use
+    from holdfast.shared.construct.context import StoreContext
+
+
+def construct(context: StoreContext, store: Bucket) -> Iterator[Use]:
+    from holdfast.kinds.bucket.construct import add_bucket
+
+    return add_bucket(context, store)
+
+
+BUCKET = Kind(
+    declaration=Bucket,
+    identity=types.IDENTITY,
+    made=frozenset({types.BUCKET, types.POLICY, "Custom::S3AutoDeleteObjects"}),
+    needs=NEEDS,
+    alarms=none,
+    logs=none,
+    construct=construct,
+    live=READING,
+    arns={types.BUCKET: "Arn"},
+    end_points=("s3",),
+    backup_policies=(BUCKET_BACKUP_POLICY,),
+)

@@ -1,0 +1,54 @@
+"""How the backups of a stack are read, and what AWS Backup answers in CloudFormation's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.cfn.types import KEY, PLAN, ROLE, SELECTION, VAULT
+from holdfast.shared.calls import Call
+from holdfast.shared.live import KEPT, Answer, Own, Resource, shaped
+
+
+def _call(operation: str, reads: str, member: str, page: tuple[str, str] | None = None) -> Call:
+    action = f"backup:{operation}"
+    return Call(service="backup", operation=operation, action=action, reads=reads, member=member, page=page)
+
+
+GET_PLAN = _call("GetBackupPlan", "the backup plan", "BackupPlan")
+LIST_SELECTIONS = _call(
+    "ListBackupSelections", "what the backup plan selects", "BackupSelectionsList", ("NextToken", "NextToken")
+)
+GET_SELECTION = _call("GetBackupSelection", "the backup selection", "BackupSelection")
+DESCRIBE_VAULT = _call("DescribeBackupVault", "the backup vault", "BackupVaultName")
+
+
+def plan(p: Answer, own: Own) -> Resource:
+    rules = []
+    for rule in p.get("Rules", ()):
+        found = dict(rule)
+        found["TargetBackupVault"] = own.ref(VAULT, found.pop("TargetBackupVaultName", None))
+        rules.append(found)
+    return shaped(PLAN, {"BackupPlan": {"BackupPlanName": p.get("BackupPlanName"), "BackupPlanRule": rules}})
+
+
+def selection(s: Answer, plan: str, arns: Mapping[str, Any], own: Own) -> Resource:
+    """``arns`` are the stores that were read: how a template refers to each ARN."""
+    chosen = {k: v for k, v in s.items() if v}
+    chosen["Resources"] = [arns.get(arn, arn) for arn in s.get("Resources", ())]
+    if role := s.get("IamRoleArn"):
+        chosen["IamRoleArn"] = own.arn(ROLE, role)
+    return shaped(SELECTION, {"BackupPlanId": {"Ref": plan}, "BackupSelection": chosen})
+
+
+def vault(v: Answer, own: Own) -> Resource:
+    days = {k: v[k] for k in ("MinRetentionDays", "MaxRetentionDays") if v.get(k) is not None}
+    return shaped(
+        VAULT,
+        {
+            "BackupVaultName": v["BackupVaultName"],
+            "EncryptionKeyArn": own.arn(KEY, v.get("EncryptionKeyArn")),
+            "LockConfiguration": days if v.get("Locked") and days else None,
+        },
+        **KEPT,
+    )
