@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.audit.account import Aspect, StackLive, Stores, StoreSeen
 from holdfast.aws.calls import TAGS
 from holdfast.aws.failure import CallError, Kind
 from holdfast.aws.session import Api
@@ -25,6 +24,7 @@ from holdfast.kinds.settings import CACHE_PARAMETERS, DOCUMENT_PARAMETERS, datab
 from holdfast.model.facts import Encryption
 from holdfast.model.store import Store
 from holdfast.policy.required import TagSource
+from holdfast.shared.account import Aspect, StackLive, Stores, StoreSeen
 from holdfast.shared.calls import Call
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown

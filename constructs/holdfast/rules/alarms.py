@@ -11,6 +11,7 @@ from holdfast.rules.same import JUDGED, changes
 from holdfast.rules.store_checks import watched
 from holdfast.rules.store_subject import StoreSubject
 from holdfast.rules.subjects import Consumer, Resource, StackSubject, TableSubject
+from holdfast.shared.account import Aspect
 from holdfast.shared.alarms.alarm import PUBLISHED, failure_queue, processor_alarms, table_alarms
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
@@ -102,6 +103,7 @@ WATCHED = Rule(
         *JUDGED,
     )
     + at(SUBSCRIPTION, "Type", "Endpoint", "FilterPolicy", "Protocol", "TopicArn"),
+    aspects=frozenset({Aspect.OWN, Aspect.ALARMS}),
     checks=(
         Check(TableSubject, missing),
         Check(TableSubject, sounding),

@@ -27,6 +27,7 @@ from holdfast.rules.store_subject import (
     StoreSubject,
 )
 from holdfast.rules.subjects import KeySubject, Resource, TableSubject
+from holdfast.shared.account import Aspect
 from holdfast.shared.key.observed import USABLE, NamedKey, ObservedKey
 from holdfast.shared.key.policy import keeps_key, key_policy
 from holdfast.unknown import Unknown
@@ -312,6 +313,7 @@ RULES = (
         guard=Guard.RETAIN,
         paths=at((TABLE, KEY, *STORES, DOCUMENTS_INSTANCE), "DeletionPolicy", "UpdateReplacePolicy"),
         controls=("SecurityHub KMS.3",),
+        only_deployed="no API shows DeletionPolicy and UpdateReplacePolicy",
         checks=(
             Check(TableSubject, expect(Guard.RETAIN, lambda o: o.deletion_policy, "Retain", "DeletionPolicy")),
             Check(
@@ -351,6 +353,7 @@ RULES = (
                 for c in ("164.308(a)(7)(i)", "164.308(a)(7)(ii)(A)", "164.308(a)(7)(ii)(B)", "164.312(a)(2)(ii)")
             ),
         ),
+        aspects=frozenset({Aspect.VERSIONS, Aspect.LIFECYCLE}),
         checks=(
             Check(TableSubject, expect(Guard.PITR, lambda o: o.recovery, True, "point-in-time recovery")),
             Check(TableSubject, recovery_period),
@@ -368,6 +371,7 @@ RULES = (
         guard=Guard.TTL,
         paths=at(TABLE, "TimeToLiveSpecification") + at(BUCKET, "LifecycleConfiguration"),
         controls=("SecurityHub S3.13",),
+        aspects=frozenset({Aspect.LIFECYCLE}),
         checks=(Check(TableSubject, expiry), Check(StoreSubject, store_buckets.expiry)),
     ),
     Rule(
@@ -400,6 +404,7 @@ RULES = (
             *(f"PCI-DSS.v4.0 {c}" for c in ("3.5.1", "8.3.2")),
             *(f"HIPAA {c}" for c in ("164.312(a)(2)(iv)", "164.312(e)(2)(ii)", "164.308(a)(4)(ii)(A)")),
         ),
+        aspects=frozenset({Aspect.OWN, Aspect.ENCRYPTION}),
         checks=(
             Check(TableSubject, customer_key),
             Check(KeySubject, lambda s: usable(s.key)),
@@ -450,6 +455,7 @@ RULES = (
         guard=Guard.TAGS,
         paths=at((TABLE, *STORES), "Tags"),
         controls=("SecurityHub DynamoDB.5", "Config tagged-dynamodb-table"),
+        aspects=frozenset({Aspect.TAGS}),
         checks=(
             Check(TableSubject, tags_present),
             Check(TableSubject, tag_values),

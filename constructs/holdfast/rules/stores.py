@@ -35,6 +35,7 @@ from holdfast.rules.store_subject import (
 )
 from holdfast.rules.store_types import HOLDING, MADE
 from holdfast.rules.subjects import Consumer, Resource, StackSubject, TableSubject
+from holdfast.shared.account import Aspect
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 
@@ -197,6 +198,7 @@ BACKED_UP = Rule(
         "UpdateReplacePolicy",
     ),
     controls=("SecurityHub RDS.26", "SecurityHub Backup.1", "NIST CP-9", "PCI 10.3.3", "HIPAA 164.308(a)(7)(ii)(A)"),
+    aspects=frozenset({Aspect.OWN, Aspect.BACKUPS}),
     checks=(Check(StoreSubject, backups.backed_up),),
 )
 ON_THE_WAY = Rule(
@@ -223,6 +225,7 @@ ON_THE_WAY = Rule(
         "SecurityHub S3.5",
         "SecurityHub DocumentDB.6",
     ),
+    aspects=frozenset({Aspect.OWN, Aspect.PARAMETERS, Aspect.POLICY}),
     checks=(
         Check(StoreSubject, checks.encrypted_on_the_way),
         Check(Resource, tls_only, ("AWS::SNS::TopicPolicy", "AWS::SQS::QueuePolicy")),
@@ -319,6 +322,7 @@ PRIVATE = Rule(
     + at(TABLE, *sorted(COPYING))
     + at("AWS::Backup::BackupPlan", "BackupPlan"),
     controls=("SecurityHub RDS.2", "SecurityHub S3.8", "SecurityHub MSK.4", "PCI 1.4.4"),
+    aspects=frozenset({Aspect.PUBLIC}),
     checks=(
         Check(
             StoreSubject,
@@ -383,6 +387,7 @@ ZONES = Rule(
     + at(CACHE, "AutomaticFailoverEnabled", "MultiAZEnabled", "NumCacheClusters")
     + at(BROKER, "NumberOfBrokerNodes"),
     controls=("SecurityHub RDS.5", "SecurityHub RDS.15", "SecurityHub ElastiCache.3", "NIST CP-10"),
+    aspects=frozenset({Aspect.NODES}),
     checks=(Check(StoreSubject, checks.in_zones),),
 )
 LOGGED = Rule(
@@ -396,6 +401,7 @@ LOGGED = Rule(
     + at(CACHE, "LogDeliveryConfigurations")
     + at(BUCKET, "LoggingConfiguration"),
     controls=("SecurityHub RDS.36", "SecurityHub RDS.37", "SecurityHub DocumentDB.4", "SecurityHub S3.9", "PCI 10.2.1"),
+    aspects=frozenset({Aspect.OWN, Aspect.LOGGING}),
     checks=(
         Check(
             StoreSubject,
@@ -432,6 +438,7 @@ ADMITTED = Rule(
     + at(CACHE, "SecurityGroupIds")
     + at(BROKER, "BrokerNodeGroupInfo/SecurityGroups")
     + at("AWS::EC2::SecurityGroupIngress", "FromPort", "GroupId", "IpProtocol", "ToPort"),
+    aspects=frozenset({Aspect.OWN, Aspect.GROUPS}),
     checks=(Check(StoreSubject, network.admitted),),
 )
 FIXES = Need("minor versions are not taken", "AutoMinorVersionUpgrade", on, True)
@@ -477,6 +484,7 @@ CREDENTIALS = Rule(
     paths=at((INSTANCE, CLUSTER), "ManageMasterUserPassword", "MasterUserPassword", "MasterUserSecret")
     + at(DOCUMENTS, "ManageMasterUserPassword", "MasterUserPassword", "MasterUserSecretKmsKeyId"),
     controls=("SecurityHub SecretsManager.1",),
+    aspects=frozenset({Aspect.OWN}),
     checks=(Check(StoreSubject, checks.credentials),),
 )
 DEPLOYED = Rule(
@@ -535,6 +543,8 @@ DEPLOYED = Rule(
     + at("AWS::ServiceDiscovery::PrivateDnsNamespace", "Vpc")
     + at("AWS::SSM::Parameter", "Type", "Name", "Value"),
     controls=("SecurityHub RDS.43",),
+    # What became of a schema, `holdfast db check` says; what goes past a pool is refused by groups, which are judged.
+    only_deployed="a deploy applies the schema, a pool is not a store, and services register themselves while they run",
     checks=(
         Check(Consumer, consumed),
         Check(StoreSubject, jobs.upkept),
@@ -557,6 +567,7 @@ CONFIGURED = Rule(
     + at("AWS::ElastiCache::ParameterGroup", "Properties")
     + at("AWS::MSK::Configuration", "ServerProperties"),
     controls=("SecurityHub RDS.6", "PCI 2.2.1", "PCI 6.3.3"),
+    aspects=frozenset({Aspect.PARAMETERS, Aspect.NODES}),
     checks=(Check(StoreSubject, checks.configured),),
 )
 LOGS_KEPT = Rule(
@@ -568,6 +579,7 @@ LOGS_KEPT = Rule(
     severity=Severity.MEDIUM,
     paths=at("AWS::Logs::LogGroup", "Type", "DeletionPolicy", "LogGroupName", "RetentionInDays", "UpdateReplacePolicy"),
     controls=("SecurityHub CloudWatch.16", "PCI 10.5.1"),
+    only_deployed="log groups are not read: whether logs are written at all is judged live",
     checks=(Check(StoreSubject, checks.logs_kept), Check(Resource, ends, ("AWS::Logs::LogGroup",))),
 )
 ACCESS = Rule(
@@ -580,6 +592,7 @@ ACCESS = Rule(
     + at("AWS::ElastiCache::UserGroup", "UserIds")
     + at("AWS::ElastiCache::User", "AccessString", "AuthenticationMode", "NoPasswordRequired", "Passwords", "UserName"),
     controls=("SecurityHub ElastiCache.6",),
+    aspects=frozenset({Aspect.USERS}),
     checks=(Check(StoreSubject, checks.access_list),),
 )
 EVICTED = Rule(
@@ -590,6 +603,7 @@ EVICTED = Rule(
     severity=Severity.MEDIUM,
     audited=True,
     paths=at("AWS::ElastiCache::ParameterGroup", "Properties/maxmemory-policy"),
+    aspects=frozenset({Aspect.PARAMETERS}),
     checks=(
         Check(
             StoreSubject,
@@ -614,6 +628,7 @@ TOPICS = Rule(
     remediation="Restore the topics of {table}: partitions, replicas, retention and in-sync replicas as declared.",
     severity=Severity.HIGH,
     paths=at("AWS::MSK::Topic", "Type", "ClusterArn", "Configs", "PartitionCount", "ReplicationFactor", "TopicName"),
+    aspects=frozenset({Aspect.TOPICS}),
     checks=(Check(StoreSubject, checks.topics),),
 )
 LOCKED = Rule(
@@ -625,6 +640,7 @@ LOCKED = Rule(
     guard=Guard.RETAIN,
     paths=at(BUCKET, "ObjectLockConfiguration", "ObjectLockEnabled"),
     controls=("SecurityHub S3.15",),
+    aspects=frozenset({Aspect.LOCK}),
     checks=(Check(StoreSubject, buckets.locked),),
 )
 RULES = (
