@@ -14,10 +14,10 @@ import pytest
 from emulator import Aws, shared
 from support import Json
 
-from holdfast.audit.account import Account
 from holdfast.aws.calls import READ
 from holdfast.aws.options import Options
 from holdfast.aws.session import Api, apis
+from holdfast.shared.account import Account
 from holdfast.unknown import Unknown
 
 REGION = "us-east-1"

@@ -21,7 +21,6 @@ from support import MOMENTS, ROOT, TOKYO
 from test_audit import git
 
 from holdfast import Estate
-from holdfast.audit.account import Account
 from holdfast.audit.audit import Audit, audit
 from holdfast.aws.options import Options
 from holdfast.aws.reader import read_all
@@ -30,6 +29,7 @@ from holdfast.contract.git import git as ask
 from holdfast.contract.since import BY_HAND
 from holdfast.local.client import Client
 from holdfast.model.located import declarations
+from holdfast.shared.account import Account
 from holdfast.verdict import Outcome
 from stacks import ESTATE, environments, incident
 

@@ -13,11 +13,11 @@ from shop import ESTATE
 from shop_synth import synthesized
 
 from holdfast import Tier
-from holdfast.audit.account import ONLY_IN_TEMPLATES, Account, IndexUse, StackLive, TableSeen
 from holdfast.cfn.template import Source, StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.observed import Observed
 from holdfast.kinds.table.template import observe
+from holdfast.shared.account import ONLY_IN_TEMPLATES, Account, IndexUse, StackLive, TableSeen
 from holdfast.shared.key.observed import ObservedKey
 
 NOW = datetime(2026, 4, 23, 12, tzinfo=UTC)

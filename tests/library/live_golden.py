@@ -18,13 +18,13 @@ from accounts import NOW, account, deployed, live, template, with_table
 from mutants import MUTATIONS, tables
 from shop import DEV, ESTATE, alone
 
-from holdfast.audit.account import Account, TableSeen
 from holdfast.audit.audit import Audit, audit
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.observed import Observed
 from holdfast.kinds.table.template import observe
 from holdfast.rules import ACTIONABLE
+from holdfast.shared.account import Account, TableSeen
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
 

@@ -17,7 +17,6 @@ from shop import ESTATE, alone
 from shop_synth import synth
 from support import Json
 
-from holdfast.audit.account import Account
 from holdfast.audit.audit import Audit, audit
 from holdfast.aws.calls import AUDIT, IDENTITY
 from holdfast.aws.failure import CallError, answered
@@ -26,6 +25,7 @@ from holdfast.aws.reader import read
 from holdfast.aws.session import Api, apis
 from holdfast.estate.placement import Placed
 from holdfast.local.client import Client
+from holdfast.shared.account import Account
 from holdfast.shared.calls import Call
 
 (PLACED,) = [p for p in ESTATE.placements() if p.id == "Stores-live"]

@@ -37,7 +37,6 @@ from holdfast import (
     key,
     number,
 )
-from holdfast.audit.account import Account, IndexUse, Mention, StackLive, TableSeen, Unreadable
 from holdfast.audit.ages import UNREAD
 from holdfast.audit.audit import Audit, audit
 from holdfast.audit.code import mentions
@@ -54,6 +53,7 @@ from holdfast.model.located import declarations
 from holdfast.report.text import apart
 from holdfast.rules.base import Finding
 from holdfast.rules.gap import Commit, Gap, Since
+from holdfast.shared.account import Account, IndexUse, Mention, StackLive, TableSeen, Unreadable
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome

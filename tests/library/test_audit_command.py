@@ -18,7 +18,6 @@ from shop import ESTATE, LIVE, alone
 from support import ROOT
 
 from holdfast import cli
-from holdfast.audit.account import IndexUse, Unreadable
 from holdfast.audit.audit import Audit, StackRow, audit
 from holdfast.cli import main
 from holdfast.contract.deployed import Pending, Running
@@ -29,6 +28,7 @@ from holdfast.report import exit_code, render
 from holdfast.report.text import against, audit_summary
 from holdfast.rules.base import Finding, Severity
 from holdfast.rules.gap import Commit
+from holdfast.shared.account import IndexUse, Unreadable
 from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
 

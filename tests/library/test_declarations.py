@@ -46,7 +46,6 @@ from holdfast import (
     lsi,
     number,
 )
-from holdfast.audit.account import Account, StackLive, TableSeen
 from holdfast.audit.advice import logical_id, way
 from holdfast.audit.audit import audit
 from holdfast.cfn.template import Source, StackSeen
@@ -67,6 +66,7 @@ from holdfast.rules.live import confirm, corrected, twins
 from holdfast.rules.schema import lint
 from holdfast.rules.subjects import TableSubject
 from holdfast.shared.access_policy import filled
+from holdfast.shared.account import Account, StackLive, TableSeen
 from holdfast.shared.key.observed import NamedKey, ObservedKey
 from holdfast.shared.key.policy import key_policy
 from holdfast.shared.live import Own

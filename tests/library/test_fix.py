@@ -21,7 +21,6 @@ from live_account import log_in
 from shop import ESTATE, LIVE, alone
 
 from holdfast import Assumed, Data, Durable, Encryption, Estate, Fact, Transient, cli
-from holdfast.audit.account import Account
 from holdfast.audit.audit import audit
 from holdfast.aws.apply import FIX, _make, apply
 from holdfast.aws.failure import CallError, Kind
@@ -31,6 +30,7 @@ from holdfast.cfn.template import Source
 from holdfast.estate.finder import Project
 from holdfast.estate.placement import Placed
 from holdfast.fix.plan import FIXABLE, Change, Plan, plan
+from holdfast.shared.account import Account
 from holdfast.shared.calls import Call
 from holdfast.shared.key.policy import key_policy
 from holdfast.unknown import Unknown

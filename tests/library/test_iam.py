@@ -14,10 +14,10 @@ from emulator import Aws, emulator
 from live_account import api, furnish, wrong
 
 from holdfast import cli
-from holdfast.audit.account import Account
 from holdfast.aws import calls
 from holdfast.aws.reader import read
 from holdfast.aws.session import Api
+from holdfast.shared.account import Account
 from holdfast.shared.calls import Call, policy
 
 # The emulator's IAM sees a table behind a TableName, but not behind a ResourceArn: it asks for these on everything.

@@ -17,7 +17,6 @@ from support import ROOT
 
 from holdfast import Encryption, Projection
 from holdfast.audit import mentions
-from holdfast.audit.account import ONLY_IN_TEMPLATES, Account, Mention
 from holdfast.aws import alarms, calls
 from holdfast.aws.options import Options
 from holdfast.aws.reader import read, read_all
@@ -26,6 +25,7 @@ from holdfast.errors import InputError
 from holdfast.kinds.table import live as tables
 from holdfast.kinds.table.template import observe
 from holdfast.rules.live import index_value
+from holdfast.shared.account import ONLY_IN_TEMPLATES, Account, Mention
 from holdfast.shared.calls import Call
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown

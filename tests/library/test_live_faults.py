@@ -22,12 +22,12 @@ from faults import DOWN, RESET, Asked, Reply, error, only, sometimes
 from live_account import REGION, api, bare, clean, furnish, wrong
 from support import ROOT
 
-from holdfast.audit.account import Account, Part
 from holdfast.aws import pace
 from holdfast.aws.options import Options
 from holdfast.aws.reader import read, read_all
 from holdfast.aws.session import Api
 from holdfast.errors import InputError
+from holdfast.shared.account import Account, Part
 from holdfast.shared.calls import Call
 from holdfast.unknown import Unknown
 

@@ -6,18 +6,22 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from holdfast.audit.account import TableSeen
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.declaration import Index, Table
 from holdfast.kinds.table.observed import GLOBAL_TABLE, Observed
 from holdfast.kinds.table.template import observe
+from holdfast.model.facts import Guard
+from holdfast.rules import GUARDING, KEY_RULES, TABLE_RULES
 from holdfast.rules.live import IMPORT
+from holdfast.shared.account import TableSeen
 from holdfast.unknown import Unknown
 
 LONGEST = 240  # what CDK leaves of a path before its hash
 # What a deploy repairs without a call on the table: policies of the template, the key and the alarms.
-BESIDE = frozenset({"HF002", "HF008", "HF009", "HF014", "HF205", "HF209"})
+BESIDE = frozenset(
+    r.id for r in TABLE_RULES if r.guard in (Guard.RETAIN, Guard.ALARMS) or (r in KEY_RULES and r.guard is None)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +83,7 @@ def way(
             refused[name] = f"{why} (table {name})"
     if own is None:
         taken |= {name: _would_fail(name, "in no stack") for name in stores}
-    rekeyed = [name for name, rules in off.items() if "HF007" in rules]
+    rekeyed = [name for name, rules in off.items() if GUARDING[Guard.CUSTOMER_KEY].id in rules]
     return Way(placed=placed, taken=taken, refused=refused, elsewhere=elsewhere, rekeyed=rekeyed)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from holdfast.audit.account import StackLive
 from holdfast.contract.deployed import Running, normal, running
 from holdfast.contract.history import History, Json
 from holdfast.contract.since import BY_HAND, since
 from holdfast.rules.base import Rule
 from holdfast.rules.gap import Gap, Since
+from holdfast.shared.account import StackLive
 from holdfast.unknown import Unknown
 
 UNREAD = Unknown("the history of the contracts was not read")

@@ -9,7 +9,6 @@ from functools import cached_property
 
 from holdfast.audit import advice
 from holdfast.audit import stores as audit_stores
-from holdfast.audit.account import Account, Mention, StackLive, StoreSeen, TableSeen, stack_of
 from holdfast.audit.ages import UNREAD, Ages
 from holdfast.audit.stores import NEVER_DEPLOYED, NOT_APPLIED
 from holdfast.cfn.template import Source, StackSeen
@@ -25,26 +24,15 @@ from holdfast.model.declaration import DeclarationError
 from holdfast.model.environment import Environment
 from holdfast.model.facts import Guard
 from holdfast.model.located import Declaration
-from holdfast.rules import TABLE_RULES, alarms, engine, excused, finding, live, standing, verdicts
+from holdfast.rules import GUARDING, TABLE_RULES, alarms, engine, excused, finding, live, standing, verdicts
 from holdfast.rules import estate as estate_rules
 from holdfast.rules.base import Finding, Rule
 from holdfast.rules.subjects import TableSubject
+from holdfast.shared.account import Account, Mention, StackLive, StoreSeen, TableSeen, stack_of
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
-# What no API shows: the deployed template alone says.
-ONLY_DEPLOYED = frozenset({"HF002"})
-# The rule that stands for each guard in the three columns.
-COLUMNS = {
-    Guard.DELETION_PROTECTION: "HF001",
-    Guard.RETAIN: "HF002",
-    Guard.PITR: "HF004",
-    Guard.TTL: "HF006",
-    Guard.CUSTOMER_KEY: "HF007",
-    Guard.TAGS: "HF010",
-    Guard.ALARMS: "HF205",
-}
 UNSEEN = "-"  # no API shows it
 SAME_ACCOUNT = "with the same account options (--local, --profile …)"  # a printed command knows none of them
 
@@ -305,7 +293,7 @@ def _unlooked(estate: Estate, wanted: Sequence[Environment], read: Collection[tu
 
 
 # Findings of the template side that are said of the live table, or that an account shows better.
-SAID_ELSEWHERE = frozenset({*(r.id for r in TABLE_RULES), "HF201", "HF202"})
+SAID_ELSEWHERE = frozenset({*(r.id for r in TABLE_RULES), estate_rules.ABSENT.id, estate_rules.UNDECLARED.id})
 
 
 def _of_table(found: Finding, tables: Collection[str], stores: Collection[str]) -> bool:
@@ -432,7 +420,7 @@ def _see(
         verdict = stack.seen
     else:
         verdict = judged
-        absent = verdict.get("HF201")
+        absent = verdict.get(estate_rules.ABSENT.id)
         if absent is not None and absent.outcome is not Outcome.PASS:
             verdict = Unknown(absent.detail) if absent.outcome is Outcome.UNKNOWN else None
     return _Seen(placed, table, account, found, stack, verdict, way)
@@ -503,7 +491,7 @@ def _merged(s: _Seen, rule: Rule, ages: Ages) -> Finding:
     """One rule, one table, one finding: the live table decides, the deployed template says how it came about."""
     then, there = s.columns[rule.id]
     verdict, says = _merge(s, rule, then, there)
-    source = Source.DEPLOYED if rule.id in ONLY_DEPLOYED else Source.LIVE
+    source = Source.DEPLOYED if rule.only_deployed else Source.LIVE
     found = _finding(s, rule, verdict, source=source)
     if verdict.outcome is not Outcome.FAIL or not says:
         return found
@@ -515,7 +503,7 @@ def _merged(s: _Seen, rule: Rule, ages: Ages) -> Finding:
         says=says,
         deployed=_word(then),
         live=_word(there),
-        intent="on" if rule.id in COLUMNS.values() else "as declared",
+        intent="on" if rule in GUARDING.values() else "as declared",
         by_hand=says == NOT_APPLIED,
     )
     return replace(found, gap=gap, fix=_remediation(s, rule, found.fix, says))
@@ -530,24 +518,26 @@ def _remediation(s: _Seen, rule: Rule, fix: str, says: str) -> str:
         return _first(call) or f"{fix} A deploy alone does not change it: the template says so already."
     if says != NEVER_DEPLOYED:
         return _first(call) or fix
-    if call and not (rule.id == "HF007" and call.startswith("`holdfast")):  # the deploy moves it, too
+    if call and not (rule.guard is Guard.CUSTOMER_KEY and call.startswith("`holdfast")):  # the deploy moves it, too
         return _first(s.way.advised(f"{call}; then {s.way.command}, so that the template says so, too"))
     return s.way.advised(f"Deploy: {s.way.command}")
 
 
 def _call(s: _Seen, rule: Rule, fix: str) -> str:
     """The call that turns on what is off on a live table; empty where there is none that it would take."""
-    match rule.id:
-        case "HF007" if isinstance(s.live, TableSeen) and isinstance(s.live.observed.encryption, ObservedKey):
+    match rule.guard:
+        case Guard.CUSTOMER_KEY if isinstance(s.live, TableSeen) and isinstance(
+            s.live.observed.encryption, ObservedKey
+        ):
             return "enable its key, and cancel the key's deletion if that is scheduled"
-        case "HF007" if s.deployed is None:
+        case Guard.CUSTOMER_KEY if s.deployed is None:
             return "its key comes with its stack"
-        case "HF010" if not _untagged(s):
+        case Guard.TAGS if not _untagged(s):
             return ""
-        case "HF007" | "HF010":  # their calls need an ARN, a key or values, which `fix` fills in
-            shows = "names whom the new key would cut off" if rule.id == "HF007" else "shows the call"
+        case Guard.CUSTOMER_KEY | Guard.TAGS:  # their calls need an ARN, a key or values, which `fix` fills in
+            shows = "names whom the new key would cut off" if rule.guard is Guard.CUSTOMER_KEY else "shows the call"
             return f"`holdfast fix --env {s.placed.env.label} --only {rule.id}` {SAME_ACCOUNT} {shows}"
-        case "HF006" if isinstance(s.live, TableSeen) and s.live.observed.ttl is None:
+        case Guard.TTL if isinstance(s.live, TableSeen) and s.live.observed.ttl is None:
             wanted = f"Enabled=true,AttributeName={s.table.lifetime.ttl}"
             call = f"aws dynamodb update-time-to-live --table-name {s.name} --time-to-live-specification {wanted}"
             return f"{call} --region {s.placed.region}"
@@ -594,7 +584,7 @@ def _columns(s: _Seen, rule: Rule) -> tuple[Verdict | str, Verdict | str]:
             then = unknown(f"what is deployed cannot be read: {reason}")
         case found:
             then = found.get(rule.id, EXEMPT)
-    if rule.id in ONLY_DEPLOYED:
+    if rule.only_deployed:
         return then, UNSEEN
     match s.live:
         case None:
@@ -641,7 +631,7 @@ def _unwatched(s: _Seen) -> bool:
 
 def _keeps(s: _Seen, rule: Rule) -> bool:
     """Whether this is the one finding that says that a table which must be kept is in no stack."""
-    return s.deployed is None and rule.id == "HF002" and Guard.RETAIN in s.placed.required(s.table)
+    return s.deployed is None and rule.guard is Guard.RETAIN and Guard.RETAIN in s.placed.required(s.table)
 
 
 def _stackless(s: _Seen) -> str:
@@ -687,9 +677,9 @@ def _row(s: _Seen) -> Row:
     required = s.placed.required(s.table)
     waits = s.stack is None and s.live is None and s.placed.env in s.placed.stack.undeployed  # nothing is asked yet
     cells = {}
-    for guard, rule in COLUMNS.items():
+    for guard, rule in GUARDING.items():
         asked = guard in required and not waits
-        columns = ("on", *map(_word, s.columns[rule])) if asked else ("-", "-", "-")
+        columns = ("on", *map(_word, s.columns[rule.id])) if asked else ("-", "-", "-")
         cells[guard] = (columns[0], columns[1], columns[2])
     state = [s.table.state.usage.value]
     state += [s.table.state.governance.value] if s.table.state.governance is not Governance.STACK else []

@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from holdfast.audit.account import Mention
 from holdfast.errors import InputError
+from holdfast.shared.account import Mention
 
 SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "cdk.out", "__pycache__", "dist", "build"})
 MAX_BYTES = 1_000_000

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from holdfast.audit.account import Mention
 from holdfast.audit.consumers import statements
+from holdfast.shared.account import Mention
 
 ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:([a-z0-9*?-]*):([0-9*?]*):table/([A-Za-z0-9_.*?-]{1,255})(?=/|$)")
 NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")

@@ -5,58 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.audit.account import Account, Aspect, StackLive, StoreSeen, stack_of
 from holdfast.audit.ages import Ages
 from holdfast.cfn.template import Source
 from holdfast.estate.placement import Placed
 from holdfast.kinds.bucket.declaration import Bucket
 from holdfast.kinds.kinds import kind_of, subject
 from holdfast.kinds.registry.declaration import Registry
+from holdfast.model.facts import Guard
 from holdfast.model.store import Store
 from holdfast.policy.required import Policy, TagSource
-from holdfast.rules import BY_ID, STORE_RULES, engine, estate, finding, live, stores
+from holdfast.rules import KEY_RULES, STORE_RULES, engine, estate, finding, live, stores
 from holdfast.rules.base import Finding, Rule
 from holdfast.rules.gap import Gap
 from holdfast.rules.subjects import KeySubject, Resource
+from holdfast.shared.account import Account, Aspect, StackLive, StoreSeen, stack_of
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
-# The rules that an API can answer, and what has to be readable for it beside the store itself.
-JUDGED: Mapping[str, frozenset[Aspect]] = {
-    "HF001": frozenset(),
-    "HF004": frozenset({Aspect.VERSIONS, Aspect.LIFECYCLE}),
-    "HF006": frozenset({Aspect.LIFECYCLE}),
-    "HF007": frozenset({Aspect.OWN, Aspect.ENCRYPTION}),
-    "HF010": frozenset({Aspect.TAGS}),
-    "HF205": frozenset({Aspect.OWN, Aspect.ALARMS}),
-    "HF513": frozenset({Aspect.OWN, Aspect.BACKUPS}),
-    "HF515": frozenset({Aspect.OWN, Aspect.PARAMETERS, Aspect.POLICY}),
-    "HF516": frozenset({Aspect.PUBLIC}),
-    "HF517": frozenset(),
-    "HF518": frozenset({Aspect.NODES}),
-    "HF519": frozenset({Aspect.OWN, Aspect.LOGGING}),
-    "HF520": frozenset({Aspect.OWN, Aspect.GROUPS}),
-    "HF521": frozenset(),
-    "HF522": frozenset({Aspect.OWN}),
-    "HF527": frozenset({Aspect.PARAMETERS, Aspect.NODES}),
-    "HF530": frozenset({Aspect.USERS}),
-    "HF531": frozenset({Aspect.PARAMETERS}),
-    "HF532": frozenset({Aspect.TOPICS}),
-    "HF534": frozenset({Aspect.LOCK}),
-}
-# The others, and why the deployed template alone speaks for them.
-ONLY_DEPLOYED: Mapping[str, str] = {
-    "HF002": "no API shows DeletionPolicy and UpdateReplacePolicy",
-    # What became of a schema, `holdfast db check` says; what goes past a pool is refused by groups, which are judged.
-    "HF310": "a deploy applies the schema, a pool is not a store, and services register themselves while they run",
-    "HF529": "log groups are not read: whether logs are written at all is judged live",
-}
 # An import believes the template and applies nothing, and CloudFormation does not say afterwards that it was one.
 NOT_APPLIED = "intended and deployed, not live: it was changed after the deploy, or imported and never applied"
 LIVE = "live as intended, but not in the deployed template: the next deploy or rollback works from that"
 NEVER_DEPLOYED = "intended, never deployed"
-OF_KEY = tuple(BY_ID[rule] for rule in ("HF007", "HF008", "HF009", "HF014"))
 ALLOW = "Allow the audit to read it (`holdfast iam audit` prints the whole policy), or run again."
 LOST = frozenset({"deleting", "failed", "incompatible-restore", "restore-error"})
 WORDS = {Outcome.PASS: "on", Outcome.FAIL: "off", Outcome.UNKNOWN: "unknown", Outcome.EXEMPT: "-"}
@@ -111,14 +81,14 @@ def _store(s: _Seen) -> Iterator[Finding]:
         yield from rest.values()
     elif s.live is not None:  # where it is not there, that is one finding and not twenty
         for rule in STORE_RULES:
-            if rule.id in JUDGED:
+            if not rule.only_deployed:
                 yield _merge(s, rule, rest.pop(rule.id, None), judge(rule, s.placed, s.store, s.live))
         yield from rest.values()
 
 
 def _unread(then: Finding, why: Unknown) -> Finding:
     """What a template says of a store that cannot be read: a template that passes does not make it pass."""
-    if then.outcome is not Outcome.PASS or then.rule.id not in JUDGED:
+    if then.outcome is not Outcome.PASS or then.rule not in STORE_RULES or then.rule.only_deployed:
         return then
     return replace(then, outcome=Outcome.UNKNOWN, detail=f"the live store cannot be read: {why.reason}", fix=ALLOW)
 
@@ -167,7 +137,7 @@ def _merge(s: _Seen, rule: Rule, then: Finding | None, there: Verdict) -> Findin
 
 def _call(s: _Seen, rule: Rule) -> str:
     """The call that turns on what is off on a live store, where one is enough."""
-    if rule.id != "HF001" or not isinstance(s.live, StoreSeen):
+    if rule.guard is not Guard.DELETION_PROTECTION or not isinstance(s.live, StoreSeen):
         return ""
     kind = s.live.stack.template["Resources"][s.live.logical_id]["Type"]
     return f"aws {kind_of(s.store).protect[kind]} {_name(s.live.arn)} --deletion-protection --region {s.placed.region}"
@@ -189,7 +159,7 @@ def _how(then: Finding | None) -> str:
 def judge(rule: Rule, placed: Placed, store: Store, seen: StoreSeen) -> Verdict:
     """What a rule says of a live store; unknown where something that it needs could not be read."""
     verdict = engine.verdict(rule, subject(placed, store, seen.stack, seen.logical_id))
-    hole = next((seen.unread[a] for a in Aspect if a in JUDGED[rule.id] and a in seen.unread), None)
+    hole = next((seen.unread[a] for a in Aspect if a in rule.aspects and a in seen.unread), None)
     return verdict if hole is None or verdict.outcome is Outcome.EXEMPT else unknown(hole.reason)
 
 
@@ -202,7 +172,7 @@ def around(places: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Fi
             key = account.stores.keys.get(placed.id)
             if isinstance(key, ObservedKey):
                 of_key = KeySubject(placed, key, account.id)
-                for rule in OF_KEY:
+                for rule in (r for r in KEY_RULES if not r.only_deployed):
                     yield engine.of(rule, engine.verdict(rule, of_key), of_key, Source.LIVE)
             groups = account.stores.groups.get(placed.id)
             if groups is not None and not isinstance(groups, Unknown):

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.audit import mentions
-from holdfast.audit.account import Account, Mention, Part, StackLive, Stores, TableSeen, Unreadable
 from holdfast.aws import alarms, calls, stores
 from holdfast.aws.failure import CallError, Kind
 from holdfast.aws.options import Options
@@ -23,6 +22,7 @@ from holdfast.kinds.table import live as tables
 from holdfast.kinds.table.template import observe
 from holdfast.model.facts import Encryption
 from holdfast.policy.required import DEFAULT
+from holdfast.shared.account import Account, Mention, Part, StackLive, Stores, TableSeen, Unreadable
 from holdfast.shared.calls import Call
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown

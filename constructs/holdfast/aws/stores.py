@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.audit.account import Aspect, StackLive, Stores, StoreSeen
 from holdfast.aws.calls import MEMBERS, TAGS
 from holdfast.aws.failure import CallError, Kind
 from holdfast.aws.session import Api
@@ -21,6 +20,7 @@ from holdfast.kinds.live import Found, Listed, ReadContext
 from holdfast.model.facts import Encryption
 from holdfast.model.store import Store
 from holdfast.policy.required import TagSource
+from holdfast.shared.account import Aspect, StackLive, Stores, StoreSeen
 from holdfast.shared.alarms.live import alarm as live_alarm
 from holdfast.shared.calls import Call
 from holdfast.shared.key.observed import ObservedKey

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TextIO
 from holdfast.model.declaration import DeclarationError
 
 if TYPE_CHECKING:
-    from holdfast.audit.account import Account, Mention
     from holdfast.audit.audit import Audit
     from holdfast.aws.options import Options
     from holdfast.contract.history import History
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.estate.finder import Project
     from holdfast.model.environment import Environment
     from holdfast.rules.base import Finding, Severity
+    from holdfast.shared.account import Account, Mention
     from holdfast.unknown import Unknown
 
 EPILOG = (

@@ -7,21 +7,23 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.audit.account import Account, StackLive, TableSeen
 from holdfast.cfn.template import Source
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.declaration import Table
 from holdfast.model.environment import Environment
-from holdfast.model.facts import Durable, Encryption, Fact
+from holdfast.model.facts import Durable, Encryption, Fact, Guard
+from holdfast.rules import GUARDING
 from holdfast.rules.base import ORDER, Finding
+from holdfast.shared.account import Account, StackLive, TableSeen
 from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
 
 SEE_AUDIT = "`holdfast audit` says what it takes"
 # What a call can repair on a live table.
-FIXABLE = frozenset({"HF001", "HF004", "HF006", "HF007", "HF010"})
-REKEYING = "HF007"
+REPAIRED = (Guard.DELETION_PROTECTION, Guard.PITR, Guard.TTL, Guard.CUSTOMER_KEY, Guard.TAGS)
+FIXABLE = frozenset(GUARDING[guard].id for guard in REPAIRED)
+REKEYING = GUARDING[Guard.CUSTOMER_KEY].id
 REPAIRABLE = frozenset({"ACTIVE", "UPDATING"})
 
 
@@ -134,11 +136,11 @@ def _step(f: Finding, placed: Placed, table: Table, account: Account, live: Tabl
         return leave(f"its status could not be read ({live.status.reason})")
     if live.status not in REPAIRABLE:
         return leave(f"the table is {live.status}: run again when it is ACTIVE")
-    match f.rule.id:
-        case "HF001":
+    match f.rule.guard:
+        case Guard.DELETION_PROTECTION:
             before = {"DeletionProtectionEnabled": False}
             return change("deletion protection on", "UpdateTable", before, DeletionProtectionEnabled=True)
-        case "HF004":
+        case Guard.PITR:
             days_wanted = placed.recovery_days(table)
             wanted = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": days_wanted}
             days = None if isinstance(seen.recovery_days, Unknown) else seen.recovery_days
@@ -149,7 +151,7 @@ def _step(f: Finding, placed: Placed, table: Table, account: Account, live: Tabl
                 before,
                 PointInTimeRecoverySpecification=wanted,
             )
-        case "HF006":
+        case Guard.TTL:
             if seen.ttl is not None or table.lifetime.ttl is None:
                 return leave(
                     f"{f.detail}: an expiry that differs is never changed automatically; decide which is right"
@@ -157,11 +159,11 @@ def _step(f: Finding, placed: Placed, table: Table, account: Account, live: Tabl
             if any(a.fact is Fact.EXPIRY for a in table.assumed):
                 return leave("its expiry is assumed, and items would be deleted by it: confirm the attribute first")
             if isinstance(table.lifetime, Durable) and not named:
-                return leave("expiry deletes items of a durable table: `--only HF006` turns it on")
+                return leave(f"expiry deletes items of a durable table: `--only {f.rule.id}` turns it on")
             wanted = {"Enabled": True, "AttributeName": table.lifetime.ttl}
             says = f"expiry by {table.lifetime.ttl} on"
             return change(says, "UpdateTimeToLive", {"Enabled": False}, TimeToLiveSpecification=wanted)
-        case "HF007":
+        case Guard.CUSTOMER_KEY:
             if isinstance(seen.encryption, Unknown):
                 return leave(f"{f.detail}: the key could not be read")
             if not isinstance(seen.encryption, Encryption):
@@ -173,7 +175,7 @@ def _step(f: Finding, placed: Placed, table: Table, account: Account, live: Tabl
             wanted = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": alias}
             before = {"encryption": seen.encryption.value}
             return change(f"encryption with {alias}", "UpdateTable", before, SSESpecification=wanted)
-        case "HF010":
+        case Guard.TAGS:
             assert not isinstance(seen.tags, Unknown)
             missing = {k: v for k, v in (placed.tags | placed.table_tags(table)).items() if k not in seen.tags}
             if not missing:

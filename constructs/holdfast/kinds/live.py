@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from holdfast.audit.account import Aspect
 from holdfast.estate.placement import Placed
 from holdfast.model.store import Store
+from holdfast.shared.account import Aspect
 from holdfast.shared.calls import Call
 from holdfast.shared.live import Answer, Own, Resource, shaped
 from holdfast.unknown import Unknown

@@ -14,18 +14,20 @@ from holdfast.kinds.base import StoreSubject
 from holdfast.kinds.table.declaration import Table
 from holdfast.model.declaration import DeclarationError, declared_at
 from holdfast.model.environment import Environment
-from holdfast.model.facts import Waiver
+from holdfast.model.facts import Guard, Waiver
 from holdfast.model.store import Store
 from holdfast.rules import alarms, contract, estate, live, protection, resources, schema, shape, stores, waivers
 from holdfast.rules.base import Finding, Rule
 from holdfast.rules.engine import ACTIONABLE, finding, run, untouchable
 from holdfast.rules.former import counting, current
-from holdfast.rules.subjects import TableSubject
+from holdfast.rules.subjects import KeySubject, TableSubject
 from holdfast.rules.waivers import standing, waived
 
 __all__ = [
     "ACTIONABLE",
     "BY_ID",
+    "GUARDING",
+    "KEY_RULES",
     "POLICY",
     "RULES",
     "STORE_RULES",
@@ -56,8 +58,12 @@ RULES: tuple[Rule, ...] = tuple(
 )
 POLICY = tuple(rule for rule in RULES if not rule.audited)  # what a template has to keep, whatever the contract says
 BY_ID = {rule.id: rule for rule in RULES}
-TABLE_RULES = tuple(rule for rule in RULES if any(check.of is TableSubject for check in rule.checks))
-STORE_RULES = tuple(rule for rule in RULES if any(check.of is StoreSubject for check in rule.checks))
+TABLE_RULES, STORE_RULES, KEY_RULES = (
+    tuple(rule for rule in RULES if any(check.of is subject for check in rule.checks))
+    for subject in (TableSubject, StoreSubject, KeySubject)
+)
+# The rule that stands for each guard of a table.
+GUARDING = {guard: next(rule for rule in TABLE_RULES if rule.guard is guard) for guard in Guard}
 WARN_DAYS = 30
 
 

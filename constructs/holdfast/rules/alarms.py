@@ -12,6 +12,7 @@ from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.every_store import watched
 from holdfast.rules.resources import SUBSCRIPTION, told
 from holdfast.rules.subjects import Consumer, Resource, StackSubject, TableSubject
+from holdfast.shared.account import Aspect
 from holdfast.shared.alarms.alarm import JUDGED, changes
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
@@ -103,6 +104,7 @@ WATCHED = Rule(
         *JUDGED,
     )
     + at(SUBSCRIPTION, "Type", "Endpoint", "FilterPolicy", "Protocol", "TopicArn"),
+    aspects=frozenset({Aspect.OWN, Aspect.ALARMS}),
     checks=(
         Check(TableSubject, missing),
         Check(TableSubject, sounding),

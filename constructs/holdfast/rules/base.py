@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from holdfast.cfn.template import Source
 from holdfast.model.facts import Guard
 from holdfast.rules.gap import Gap
+from holdfast.shared.account import Aspect
 from holdfast.verdict import Outcome, Verdict, fail
 
 S = TypeVar("S")
@@ -68,6 +69,8 @@ class Rule:
     paths: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
     checks: tuple[Check[Any], ...] = field(default=(), compare=False, repr=False)
+    aspects: frozenset[Aspect] = frozenset()  # what of a live store has to be readable, beside the store itself
+    only_deployed: str = ""  # why the deployed template alone answers it, and no API
     waivable: bool = True  # if not: never for personal durable prod tables
     # It says that a thing is as its construct makes it: of a template the contract tells that, and check does not ask;
     # the audit does, until it compares accounts with the contract, too.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from holdfast.audit.account import IndexUse, TableSeen
 from holdfast.estate.placement import Assumption, Placed
 from holdfast.kinds.table.declaration import (
     Attribute,
@@ -23,6 +22,7 @@ from holdfast.model.declaration import DeclarationError
 from holdfast.model.environment import Aspect
 from holdfast.model.facts import Fact
 from holdfast.rules.base import Rule, Severity
+from holdfast.shared.account import IndexUse, TableSeen
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 

@@ -19,6 +19,7 @@ from holdfast.rules.access import judge_policy, no_stranger
 from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import KeySubject, Resource, TableSubject
 from holdfast.shared.access_policy import filled, same_policy
+from holdfast.shared.account import Aspect
 from holdfast.shared.key.observed import USABLE, NamedKey, ObservedKey
 from holdfast.shared.key.policy import keeps_key, key_policy
 from holdfast.unknown import Unknown
@@ -304,6 +305,7 @@ RULES = (
         guard=Guard.RETAIN,
         paths=at((TABLE, KEY, *dict.fromkeys((*IDENTITY, *MEMBERS.values()))), "DeletionPolicy", "UpdateReplacePolicy"),
         controls=("SecurityHub KMS.3",),
+        only_deployed="no API shows DeletionPolicy and UpdateReplacePolicy",
         checks=(
             Check(TableSubject, expect(Guard.RETAIN, lambda o: o.deletion_policy, "Retain", "DeletionPolicy")),
             Check(
@@ -340,6 +342,7 @@ RULES = (
                 for c in ("164.308(a)(7)(i)", "164.308(a)(7)(ii)(A)", "164.308(a)(7)(ii)(B)", "164.312(a)(2)(ii)")
             ),
         ),
+        aspects=frozenset({Aspect.VERSIONS, Aspect.LIFECYCLE}),
         checks=(
             Check(TableSubject, expect(Guard.PITR, lambda o: o.recovery, True, "point-in-time recovery")),
             Check(TableSubject, recovery_period),
@@ -357,6 +360,7 @@ RULES = (
         guard=Guard.TTL,
         paths=at(TABLE, "TimeToLiveSpecification") + read(lambda n: n.expiry),
         controls=("SecurityHub S3.13",),
+        aspects=frozenset({Aspect.LIFECYCLE}),
         checks=(Check(TableSubject, expiry), Check(StoreSubject, asked(lambda n: n.expiry))),
     ),
     Rule(
@@ -383,6 +387,7 @@ RULES = (
             *(f"PCI-DSS.v4.0 {c}" for c in ("3.5.1", "8.3.2")),
             *(f"HIPAA {c}" for c in ("164.312(a)(2)(iv)", "164.312(e)(2)(ii)", "164.308(a)(4)(ii)(A)")),
         ),
+        aspects=frozenset({Aspect.OWN, Aspect.ENCRYPTION}),
         checks=(
             Check(TableSubject, customer_key),
             Check(KeySubject, lambda s: usable(s.key)),
@@ -433,6 +438,7 @@ RULES = (
         guard=Guard.TAGS,
         paths=at((TABLE, *IDENTITY), "Tags"),
         controls=("SecurityHub DynamoDB.5", "Config tagged-dynamodb-table"),
+        aspects=frozenset({Aspect.TAGS}),
         checks=(
             Check(TableSubject, tags_present),
             Check(TableSubject, tag_values),

@@ -27,6 +27,7 @@ from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.resources import alarmed, consumed, ends, there, tls_only
 from holdfast.rules.subjects import Consumer, Resource, StackSubject, TableSubject
 from holdfast.rules.types import known_type
+from holdfast.shared.account import Aspect
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 
@@ -137,6 +138,7 @@ BACKED_UP = Rule(
         "UpdateReplacePolicy",
     ),
     controls=("SecurityHub RDS.26", "SecurityHub Backup.1", "NIST CP-9", "PCI 10.3.3", "HIPAA 164.308(a)(7)(ii)(A)"),
+    aspects=frozenset({Aspect.OWN, Aspect.BACKUPS}),
     checks=(Check(StoreSubject, every_store.backed_up),),
 )
 ON_THE_WAY = Rule(
@@ -156,6 +158,7 @@ ON_THE_WAY = Rule(
         "SecurityHub S3.5",
         "SecurityHub DocumentDB.6",
     ),
+    aspects=frozenset({Aspect.OWN, Aspect.PARAMETERS, Aspect.POLICY}),
     checks=(
         Check(StoreSubject, asked(lambda n: n.tls)),
         Check(Resource, tls_only, ("AWS::SNS::TopicPolicy", "AWS::SQS::QueuePolicy")),
@@ -197,6 +200,7 @@ PRIVATE = Rule(
     severity=Severity.CRITICAL,
     paths=read(lambda n: n.private) + at(TABLE, *sorted(COPYING)) + at("AWS::Backup::BackupPlan", "BackupPlan"),
     controls=("SecurityHub RDS.2", "SecurityHub S3.8", "SecurityHub MSK.4", "PCI 1.4.4"),
+    aspects=frozenset({Aspect.PUBLIC}),
     checks=(
         Check(StoreSubject, asked(lambda n: n.private)),
         Check(TableSubject, not_copied),
@@ -222,6 +226,7 @@ ZONES = Rule(
     severity=Severity.HIGH,
     paths=read(lambda n: n.zones),
     controls=("SecurityHub RDS.5", "SecurityHub RDS.15", "SecurityHub ElastiCache.3", "NIST CP-10"),
+    aspects=frozenset({Aspect.NODES}),
     checks=(Check(StoreSubject, asked(lambda n: n.zones)),),
 )
 LOGGED = Rule(
@@ -232,6 +237,7 @@ LOGGED = Rule(
     severity=Severity.MEDIUM,
     paths=read(lambda n: n.logs),
     controls=("SecurityHub RDS.36", "SecurityHub RDS.37", "SecurityHub DocumentDB.4", "SecurityHub S3.9", "PCI 10.2.1"),
+    aspects=frozenset({Aspect.OWN, Aspect.LOGGING}),
     checks=(Check(StoreSubject, asked(lambda n: n.logs)),),
 )
 ADMITTED = Rule(
@@ -240,6 +246,7 @@ ADMITTED = Rule(
     why="Every further port and every further source is a way in that nobody watches.",
     remediation="Restore the one ingress rule of {table}; Network.allow makes it.",
     severity=Severity.HIGH,
+    aspects=frozenset({Aspect.OWN, Aspect.GROUPS}),
     paths=read(lambda n: n.port) + at("AWS::EC2::SecurityGroupIngress", "FromPort", "GroupId", "IpProtocol", "ToPort"),
     checks=(Check(StoreSubject, asked(lambda n: n.port)),),
 )
@@ -267,6 +274,7 @@ CREDENTIALS = Rule(
     severity=Severity.HIGH,
     paths=read(lambda n: n.passwords),
     controls=("SecurityHub SecretsManager.1",),
+    aspects=frozenset({Aspect.OWN}),
     checks=(Check(StoreSubject, asked(lambda n: n.passwords)),),
 )
 DEPLOYED = Rule(
@@ -293,6 +301,8 @@ DEPLOYED = Rule(
     + at("AWS::Lambda::Function", "Type", *FUNCTION_SETTINGS)
     + read(lambda n: n.jobs),
     controls=("SecurityHub RDS.43",),
+    # What became of a schema, `holdfast db check` says; what goes past a pool is refused by groups, which are judged.
+    only_deployed="a deploy applies the schema, a pool is not a store, and services register themselves while they run",
     checks=(Check(Consumer, consumed), Check(StoreSubject, asked(lambda n: n.jobs))),
 )
 CONFIGURED = Rule(
@@ -303,6 +313,7 @@ CONFIGURED = Rule(
     severity=Severity.HIGH,
     paths=read(lambda n: n.settings),
     controls=("SecurityHub RDS.6", "PCI 2.2.1", "PCI 6.3.3"),
+    aspects=frozenset({Aspect.PARAMETERS, Aspect.NODES}),
     checks=(Check(StoreSubject, asked(lambda n: n.settings)),),
 )
 LOGS_KEPT = Rule(
@@ -314,6 +325,7 @@ LOGS_KEPT = Rule(
     severity=Severity.MEDIUM,
     paths=at("AWS::Logs::LogGroup", "Type", "DeletionPolicy", "LogGroupName", "RetentionInDays", "UpdateReplacePolicy"),
     controls=("SecurityHub CloudWatch.16", "PCI 10.5.1"),
+    only_deployed="log groups are not read: whether logs are written at all is judged live",
     checks=(Check(StoreSubject, asked(lambda n: n.logs_kept)), Check(Resource, ends, ("AWS::Logs::LogGroup",))),
 )
 ACCESS = Rule(
@@ -326,6 +338,7 @@ ACCESS = Rule(
     + at("AWS::ElastiCache::UserGroup", "UserIds")
     + at("AWS::ElastiCache::User", "AccessString", "AuthenticationMode", "NoPasswordRequired", "Passwords", "UserName"),
     controls=("SecurityHub ElastiCache.6",),
+    aspects=frozenset({Aspect.USERS}),
     checks=(Check(StoreSubject, of_kind(cache_types.IDENTITY, cache.access_list)),),
 )
 EVICTED = Rule(
@@ -336,6 +349,7 @@ EVICTED = Rule(
     severity=Severity.MEDIUM,
     audited=True,
     paths=at("AWS::ElastiCache::ParameterGroup", "Properties/maxmemory-policy"),
+    aspects=frozenset({Aspect.PARAMETERS}),
     checks=(Check(StoreSubject, needs({cache_types.CACHE: (cache.EVICTED,)})),),
 )
 TOPICS = Rule(
@@ -345,6 +359,7 @@ TOPICS = Rule(
     remediation="Restore the topics of {table}: partitions, replicas, retention and in-sync replicas as declared.",
     severity=Severity.HIGH,
     paths=at("AWS::MSK::Topic", "Type", "ClusterArn", "Configs", "PartitionCount", "ReplicationFactor", "TopicName"),
+    aspects=frozenset({Aspect.TOPICS}),
     checks=(Check(StoreSubject, of_kind(broker_types.IDENTITY, broker.topics)),),
 )
 LOCKED = Rule(
@@ -356,6 +371,7 @@ LOCKED = Rule(
     guard=Guard.RETAIN,
     paths=at(BUCKET, "ObjectLockConfiguration", "ObjectLockEnabled"),
     controls=("SecurityHub S3.15",),
+    aspects=frozenset({Aspect.LOCK}),
     checks=(Check(StoreSubject, of_kind(bucket_types.IDENTITY, bucket.locked)),),
 )
 RULES = (

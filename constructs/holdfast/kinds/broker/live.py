@@ -6,11 +6,11 @@ import base64
 import json
 from collections.abc import Collection
 
-from holdfast.audit.account import Aspect
 from holdfast.cfn.types import KEY
 from holdfast.kinds.broker import types
 from holdfast.kinds.broker.declaration import Broker
 from holdfast.kinds.live import NEXT, Found, ReadContext, Reading
+from holdfast.shared.account import Aspect
 from holdfast.shared.calls import Call, listing
 from holdfast.shared.live import KEPT, Answer, Own, Resource, shaped
 from holdfast.unknown import Unknown

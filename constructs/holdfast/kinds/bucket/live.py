@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from holdfast.audit.account import Aspect
 from holdfast.cfn.dig import ACCOUNT
 from holdfast.cfn.types import KEY, ROLE
 from holdfast.kinds.bucket import types
 from holdfast.kinds.bucket.declaration import Bucket
 from holdfast.kinds.live import Found, ReadContext, Reading
+from holdfast.shared.account import Aspect
 from holdfast.shared.calls import Call
 from holdfast.shared.live import Answer, Own, Resource, shaped, tags
 from holdfast.unknown import Unknown

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from holdfast.audit.account import Aspect
 from holdfast.cfn.types import KEY
 from holdfast.kinds.cache import types
 from holdfast.kinds.cache.declaration import Cache
 from holdfast.kinds.cache.settings import PARAMETERS as SETTINGS
 from holdfast.kinds.live import MARKER, Found, ReadContext, Reading
+from holdfast.shared.account import Aspect
 from holdfast.shared.calls import Call, listing
 from holdfast.shared.live import Answer, Own, Resource, shaped, tags
 from holdfast.unknown import Unknown

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from holdfast.audit.account import Aspect
 from holdfast.cfn.types import KEY
 from holdfast.kinds.database import types
 from holdfast.kinds.database.declaration import Database
 from holdfast.kinds.database.settings import database_parameters
 from holdfast.kinds.live import MARKER, Found, ReadContext, Reading
+from holdfast.shared.account import Aspect
 from holdfast.shared.calls import listing
 from holdfast.shared.live import Answer, Own, Resource, shaped, tags
 from holdfast.unknown import Unknown

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.audit.account import ONLY_IN_TEMPLATES, IndexUse, TableSeen
 from holdfast.cfn.template import Source
 from holdfast.kinds.table.declaration import AttributeType, Index, Key
 from holdfast.kinds.table.observed import TABLE, Observed, parse_capacity, parse_index, parse_key, parse_kinds
 from holdfast.model.facts import Encryption
+from holdfast.shared.account import ONLY_IN_TEMPLATES, IndexUse, TableSeen
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
 
