@@ -22,6 +22,7 @@ from holdfast.rules.store_subject import (
     DOCUMENTS,
     DOCUMENTS_INSTANCE,
     INSTANCE,
+    NAMESPACE,
     STORES,
     StoreSubject,
 )
@@ -32,6 +33,8 @@ from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
 KEY = "AWS::KMS::Key"
+LOST = (CACHE, NAMESPACE)  # what they hold is made again
+KEPT = tuple(kind for kind in STORES if kind not in LOST)
 EXTERNAL = Verdict(Outcome.EXEMPT, "the key is external: the account shows it")
 SHARED = Verdict(Outcome.EXEMPT, "the key is of another stack, and judged there")
 OTHERS = Verdict(Outcome.EXEMPT, "the key is external: who administers and uses it is decided where it is declared")
@@ -288,7 +291,8 @@ RETAINED = Rule(
     '"DeletionPolicy": "Retain" and "UpdateReplacePolicy": "Retain" on what holds the data, and on its key',
     severity=Severity.CRITICAL,
     guard=Guard.RETAIN,
-    paths=at((TABLE, KEY, *STORES, DOCUMENTS_INSTANCE), "DeletionPolicy", "UpdateReplacePolicy"),
+    paths=at((TABLE, KEY, *KEPT, DOCUMENTS_INSTANCE), "DeletionPolicy", "UpdateReplacePolicy"),
+    explains=at(LOST, "DeletionPolicy", "UpdateReplacePolicy"),
     controls=("SecurityHub KMS.3",),
     checks=(
         Check(TableSubject, expect(Guard.RETAIN, lambda o: o.deletion_policy, "Retain", "DeletionPolicy")),

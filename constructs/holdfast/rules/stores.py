@@ -155,8 +155,8 @@ NETWORK = Rule(
     )
     + at("AWS::EC2::Subnet", "MapPublicIpOnLaunch")
     + at("AWS::EC2::VPCEndpoint", "Type", "SecurityGroupIds", "ServiceName")
-    + at("Custom::VpcRestrictDefaultSG", "Type")
-    + at((INSTANCE, CLUSTER, DOCUMENTS), "DBSubnetGroupName")
+    + at("Custom::VpcRestrictDefaultSG", "Type"),
+    explains=at((INSTANCE, CLUSTER, DOCUMENTS), "DBSubnetGroupName")
     + at(("AWS::RDS::DBSubnetGroup", "AWS::DocDB::DBSubnetGroup", "AWS::ElastiCache::SubnetGroup"), "SubnetIds")
     + at(CACHE, "CacheSubnetGroupName")
     + at(BROKER, "BrokerNodeGroupInfo/ClientSubnets"),
@@ -493,14 +493,8 @@ DEPLOYED = Rule(
     paths=at(
         "AWS::Lambda::EventSourceMapping",
         "Type",
-        "BisectBatchOnFunctionError",
-        "DestinationConfig",
-        "Enabled",
         "EventSourceArn",
-        "FilterCriteria",
         "FunctionName",
-        "FunctionResponseTypes",
-        "MaximumRetryAttempts",
     )
     + at("AWS::Lambda::Function", "Type", *FUNCTION_SETTINGS)
     + at(
@@ -536,6 +530,15 @@ DEPLOYED = Rule(
     + at("AWS::ServiceDiscovery::Service", "Type", "DnsConfig", "Name", "NamespaceId")
     + at("AWS::ServiceDiscovery::PrivateDnsNamespace", "Vpc")
     + at("AWS::SSM::Parameter", "Type", "Name", "Value"),
+    explains=at(
+        "AWS::Lambda::EventSourceMapping",
+        "BisectBatchOnFunctionError",
+        "DestinationConfig",
+        "Enabled",
+        "FilterCriteria",
+        "FunctionResponseTypes",
+        "MaximumRetryAttempts",
+    ),
     controls=("SecurityHub RDS.43",),
     checks=(
         Check(Consumer, consumed),
