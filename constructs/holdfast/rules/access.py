@@ -1,4 +1,4 @@
-"""Who is let in: no resource policy names everybody, another account, or more of a key than its services need."""
+"""Who is admitted: resource policies name this account and its services, and of a key what these need."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 # Conditions that keep a statement with an open principal inside the account.
 CONFINING = frozenset({"aws:SourceAccount", "aws:PrincipalAccount", "kms:CallerAccount", "aws:SourceOwner"})
 ORGANIZATION = frozenset({"aws:PrincipalOrgID"})
+# Operators that let through what has another value, or no such key at all.
+LOOSE = re.compile("Not|IfExists|Null|ForAllValues")
 # What a key is used through, and what for.
 THROUGH = frozenset({"kms:ViaService"})
 FOR = re.compile(r"kms:EncryptionContext:|aws:Source(Account|Arn|Owner)$")
 USE = re.compile(r"^(\*|kms:(\*|.*(Decrypt|Encrypt|GenerateDataKey|GenerateMac|CreateGrant|Sign).*))$", re.IGNORECASE)
+ANY = "*"
 OWN = "this-account"  # what stands for its number, which no template knows
 NUMBER = re.compile(r"\d{12}")
 SERVICE = re.compile(r"[\w.-]+\.amazonaws\.com(\.cn)?")
@@ -29,7 +32,7 @@ ELSEWHERE = frozenset({"AWS::IAM::Role", "AWS::KMS::Key", "AWS::CloudWatch::Alar
 CALLED = "AWS::Lambda::Permission"
 
 
-def no_stranger(r: Resource) -> Verdict:
+def admits_own_only(r: Resource) -> Verdict:
     """Whether every policy of a resource lets in only the account, its services and the stack's own roles."""
     if r.type in ELSEWHERE:
         return EXEMPT
@@ -52,7 +55,7 @@ def policies(tree: Any) -> Iterator[Any]:
             except ValueError:
                 continue
         if isinstance(part, dict):
-            if any(_names_somebody(s) for s in _list(part.get("Statement"))):
+            if any(_has_principal(s) for s in _list(part.get("Statement"))):
                 yield part
             else:
                 waiting.extend(part.values())
@@ -60,7 +63,7 @@ def policies(tree: Any) -> Iterator[Any]:
             waiting.extend(part)
 
 
-def _names_somebody(statement: Any) -> bool:
+def _has_principal(statement: Any) -> bool:
     return isinstance(statement, dict) and not statement.keys().isdisjoint({"Principal", "NotPrincipal"})
 
 
@@ -80,6 +83,27 @@ def judge_policy(document: Mapping[str, Any], stack: StackSeen | None, account: 
     return unsure or PASS
 
 
+def tested(statement: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    """The keys that have to be there, and to have one of the values, for a statement to apply."""
+    conditions = statement.get("Condition")
+    for operator, test in conditions.items() if isinstance(conditions, Mapping) else ():
+        if isinstance(test, Mapping) and not LOOSE.search(operator):
+            yield from ((key, _list(values)) for key, values in test.items())
+
+
+def open_statements(policy: Mapping[str, Any]) -> Iterator[str]:
+    """Statements that admit every principal, without a condition that names accounts or an organization."""
+    for statement in _list(policy.get("Statement")):
+        if not isinstance(statement, Mapping) or statement.get("Effect") != "Allow":
+            continue
+        principal = statement.get("Principal")
+        named = principal.values() if isinstance(principal, Mapping) else [principal]
+        every = any(ANY in _list(p) for p in named) or "NotPrincipal" in statement
+        confined = any(key in CONFINING | ORGANIZATION and ANY not in values for key, values in tested(statement))
+        if every and not confined:
+            yield statement.get("Sid") or json.dumps(statement.get("Action"))
+
+
 class _Statement:
     """One statement that allows something, or may."""
 
@@ -88,12 +112,12 @@ class _Statement:
 
     def problem(self) -> str | Unknown | None:
         if "NotPrincipal" in self._statement:
-            return "lets in everybody whom it does not name"
+            return "admits every principal that it does not name"
         principal = self._statement.get("Principal", {})
-        if principal == "*":
-            return None if self._confined() else "lets anybody in"
+        if principal == ANY:
+            return None if self._confined() else "admits every principal"
         if not isinstance(principal, dict) or {"Ref", "Fn::If", "Fn::GetAtt"} & principal.keys():
-            return Unknown("whom a policy lets in is decided at deploy time")
+            return Unknown("whom a policy admits is decided at deploy time")
         for kind, names in principal.items():
             for name in _list(names):
                 if problem := self._who(kind, name):
@@ -103,14 +127,14 @@ class _Statement:
     def _who(self, kind: str, name: Any) -> str | Unknown | None:
         text = self._text(name)
         if isinstance(text, Unknown):
-            return Unknown("whom a policy lets in is decided at deploy time")
-        if text == "*":
-            return None if self._confined() else "lets anybody in"
+            return Unknown("whom a policy admits is decided at deploy time")
+        if text == ANY:
+            return None if self._confined() else "admits every principal"
         if kind == "Service":
-            return None if SERVICE.fullmatch(text) else f"lets {text} in, which is not a service of AWS"
+            return None if SERVICE.fullmatch(text) else f"admits {text}, which is not a service of AWS"
         if kind != "AWS":
-            return f"lets {text} in, who is not of this account"
-        return f"lets {text} in, who is not of this account" if self._foreign(text) else None
+            return f"admits {text}, which is not of this account"
+        return f"admits {text}, which is not of this account" if self._foreign(text) else None
 
     def _foreign(self, text: str) -> bool:
         """Whether a principal, as Fn::Sub writes it, is of another account; one of the stack's roles is not."""
@@ -123,35 +147,20 @@ class _Statement:
         """A key is used through the services that hold the data, or for what they name."""
         if not any(USE.match(str(a)) for a in _list(self._statement.get("Action", "*"))):
             return None
-        keys = self._tested()
+        keys = {key for key, _ in tested(self._statement)}
         if "AWS" in principal and not keys & THROUGH:
             return "lets the key be used otherwise than through the services that hold the data (kms:ViaService)"
         if "Service" in principal and not any(FOR.match(k) for k in keys):
-            return "lets a service use the key on behalf of anybody (aws:SourceAccount or the context is not tested)"
+            return "lets a service use the key for every account (aws:SourceAccount or the context is not tested)"
         return None
-
-    def _tested(self) -> set[str]:
-        conditions = self._statement.get("Condition", {})
-        tests = conditions.items() if isinstance(conditions, dict) else ()
-        return {
-            key
-            for operator, test in tests
-            if "Not" not in operator and "IfExists" not in operator and isinstance(test, dict)
-            for key in test
-        }
 
     def _confined(self) -> bool:
         """Whether a condition keeps an open principal inside this account, or an organization."""
-        conditions = self._statement.get("Condition", {})
-        for operator, test in conditions.items() if isinstance(conditions, dict) else ():
-            if "Not" in operator or "IfExists" in operator or not isinstance(test, dict):
-                continue
-            for key, values in test.items():
-                if key in ORGANIZATION:
-                    return True
-                if key in CONFINING and not any(self._foreign(str(self._text(v))) for v in _list(values)):
-                    return True
-        return False
+        return any(
+            (key in ORGANIZATION and ANY not in values)
+            or (key in CONFINING and not any(self._foreign(str(self._text(v))) for v in values))
+            for key, values in tested(self._statement)
+        )
 
     def _text(self, raw: Any) -> str | Unknown:
         return _flat(self._stack, raw)
@@ -164,13 +173,13 @@ def _called(r: Resource) -> Verdict:
         return unknown("who may call the function is decided at deploy time")
     sources = [_flat(r.stack, r.properties[n]) for n in ("SourceArn", "SourceAccount") if n in r.properties]
     if r.get("FunctionUrlAuthType") == "NONE" or who == "*":
-        return fail("anybody may call the function")
+        return fail("every principal may call the function")
     if not SERVICE.fullmatch(who) and OWN not in who:
-        return fail(f"{who}, who is not of this account, may call the function")
+        return fail(f"{who}, which is not of this account, may call the function")
     if SERVICE.fullmatch(who) and not sources:
-        return fail(f"{who} may call the function on behalf of anybody")
-    stranger = next((s for s in sources if isinstance(s, str) and NUMBER.search(s)), None)
-    return fail(f"{stranger} of another account may call the function") if stranger else PASS
+        return fail(f"{who} may call the function for every account")
+    other = next((s for s in sources if isinstance(s, str) and NUMBER.search(s)), None)
+    return fail(f"{other} of another account may call the function") if other else PASS
 
 
 def _flat(stack: StackSeen | None, raw: Any) -> str | Unknown:

@@ -48,6 +48,7 @@ FUNCTION_SETTINGS = (
 
 RANGES = Rule(
     id="HF503",
+    forbids=True,
     title="Security groups admit groups, not addresses",
     why="An address range admits whatever stands behind it tomorrow; a group admits what wears it.",
     remediation="Name a security group of {stack} as the source, as Network.allow does.",
@@ -67,6 +68,7 @@ RANGES = Rule(
 )
 WAYS = Rule(
     id="HF505",
+    forbids=True,
     title="Stacks hold only resource types that the constructs make",
     why="A custom resource, a gateway, a pipe, a schedule, an access key or a snapshot beside the data reaches, copies or deletes "
     "it past everything that guards it, and a list of what is dangerous never ends.",
@@ -94,8 +96,8 @@ NETWORK = Rule(
     )
     + at("AWS::EC2::Subnet", "MapPublicIpOnLaunch")
     + at("AWS::EC2::VPCEndpoint", "Type", "SecurityGroupIds", "ServiceName")
-    + at("Custom::VpcRestrictDefaultSG", "Type")
-    + at((INSTANCE, CLUSTER, DOCUMENTS), "DBSubnetGroupName")
+    + at("Custom::VpcRestrictDefaultSG", "Type"),
+    explains=at((INSTANCE, CLUSTER, DOCUMENTS), "DBSubnetGroupName")
     + at(("AWS::RDS::DBSubnetGroup", "AWS::DocDB::DBSubnetGroup", "AWS::ElastiCache::SubnetGroup"), "SubnetIds")
     + at(CACHE, "CacheSubnetGroupName")
     + at(BROKER, "BrokerNodeGroupInfo/ClientSubnets"),
@@ -289,17 +291,20 @@ DEPLOYED = Rule(
     paths=at(
         "AWS::Lambda::EventSourceMapping",
         "Type",
-        "BisectBatchOnFunctionError",
-        "DestinationConfig",
-        "Enabled",
         "EventSourceArn",
-        "FilterCriteria",
         "FunctionName",
-        "FunctionResponseTypes",
-        "MaximumRetryAttempts",
     )
     + at("AWS::Lambda::Function", "Type", *FUNCTION_SETTINGS)
     + read(lambda n: n.jobs),
+    explains=at(
+        "AWS::Lambda::EventSourceMapping",
+        "BisectBatchOnFunctionError",
+        "DestinationConfig",
+        "Enabled",
+        "FilterCriteria",
+        "FunctionResponseTypes",
+        "MaximumRetryAttempts",
+    ),
     controls=("SecurityHub RDS.43",),
     # What became of a schema, `holdfast db check` says; what goes past a pool is refused by groups, which are judged.
     only_deployed="a deploy applies the schema, a pool is not a store, and services register themselves while they run",
