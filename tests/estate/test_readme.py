@@ -1,76 +1,107 @@
-"""The change that README shows, made and told as it says there."""
+"""README.md and docs/: every command is run, and its output compared; see tests/documents.py."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterable
-from dataclasses import replace
+import ast
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import documents
 import pytest
-from declare import estate
-from support import CONTEXT, MOMENTS, ROOT
-from test_audit import git
-from test_diff_command import commit, tree
+from emulator import fresh_account
+from support import ROOT
 
-from holdfast import Data, Transient
-from holdfast.cdk import app
-from holdfast.cli import main
-from holdfast.contract import files, make
-from stacks import ESTATE
+from holdfast.local.client import Client
+from stacks import incident
 
+GENERATED = "<!-- Generated"
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+WRITTEN = [path for path in DOCUMENTS if not path.read_text(encoding="utf-8").startswith(GENERATED)]
+RUN = [path for path in WRITTEN if path.name != "CONTRIBUTING.md"]  # whose recipes test_recipes.py carries out
 
-def on_main(folder: Path, stacks: Iterable[str]) -> Path:
-    """A repository with these contracts of the estate, committed on main."""
-    (folder / "snapshots").mkdir(parents=True)
-    for stack in stacks:
-        shutil.copy(ROOT / "snapshots" / f"{stack}.json", folder / "snapshots")
-    git(folder, "init", "-q", "-b", "main")
-    commit(folder, "contracts")
-    return folder
+# The first command of each block that is not run.
+NOT_RUN = {
+    "README.md": ["make test", "cdk diff -c env=prod RCSubscription-prod-Storage"],
+    "deploy.md": ["cdk diff -c env=prod LifecyclePlatform-prod"],
+    "local.md": ["make demo"],
+}
 
 
-def in_readme(command: str) -> list[str]:
-    """The output that README shows of a command, without what it leaves out."""
-    shown = (ROOT / "README.md").read_text(encoding="utf-8").split(command)[1].split("```")[0]
-    return [line for line in shown.splitlines() if line != "…"]
+class Accounts(Mapping[str, Mapping[str, str]]):
+    """What blocks need, made when the first one asks: an account of the emulator on the day of the incident."""
+
+    def __init__(self, outdir: Path) -> None:
+        self.outdir = outdir
+        self.made: dict[str, Mapping[str, str]] = {}
+
+    def __getitem__(self, name: str) -> Mapping[str, str]:
+        assert name == "emulator"
+        if name not in self.made:
+            aws = fresh_account()
+            incident.inject(Client(emulator=aws.emulator, account=aws.account), self.outdir, now=documents.NOW)
+            self.made[name] = aws.environment()
+        return self.made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("emulator",))
+
+    def __len__(self) -> int:
+        return 1
 
 
-def missing(lines: Iterable[str], out: str) -> list[str]:
-    """The lines that an output lacks, in their order."""
-    rest = iter(out.splitlines())
-    return [line for line in lines if line not in rest]
+@pytest.fixture(scope="module")
+def accounts(outdir: Path) -> Accounts:
+    return Accounts(outdir)
 
 
-def test_two_words_that_remove_every_protection_are_told_as_the_readme_shows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The edit that template and declaration of one commit agree on: only the contract of the base sees it."""
-    (stack,) = [s for s in ESTATE.stacks if s.id == "OrangeTheoryStack-{env}"]
-    tables = tuple(
-        replace(t, lifetime=Transient(ttl="createdAt"), data=Data.OPERATIONAL) if "UserConnections" in t.name else t
-        for t in stack.tables
-    )
-    app(estate(replace(stack, tables=tables)), CONTEXT | {"env": "all"}, str(tmp_path / "out")).synth()
-    made = make.contracts(tmp_path / "out")
-    folder = on_main(tmp_path / "repository", made)
-    before = tree(folder)
-    monkeypatch.chdir(folder)
-    for name in ("CI", "GITHUB_BASE_REF"):
-        monkeypatch.delenv(name, raising=False)
-    answers = ["--because", "cheaper", "--by", "a lead", "--until", "2096-04-23"]
-    assert main(["accept", str(tmp_path / "out"), *answers], now=MOMENTS["morning"]) == 1
-    assert "orangetheory-UserConnections-prod: personal durable data in production keeps" in capsys.readouterr().err
-    assert tree(folder) == before
-    assert main(["check", str(tmp_path / "out")]) == 1  # no estate is named here: the contract alone tells it
-    out = capsys.readouterr().out
-    shown = [line.partition(", declared in ")[0] for line in in_readme("$ .venv/bin/holdfast check\n")]
-    assert missing(shown, out) == []
-    for id_, contract in made.items():
-        (folder / "snapshots" / f"{id_}.json").write_text(files.text(contract))
-    assert main(["diff", "--against", "HEAD"]) == 1
-    out, err = capsys.readouterr()
-    first, *lines, counted = in_readme("$ .venv/bin/holdfast diff\n")
-    assert first.startswith("against ")
-    assert missing(lines, out) == []
-    assert f"{counted}\n" == err
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return documents.repository(tmp_path_factory.mktemp("documents") / "estate")
+
+
+@pytest.mark.parametrize("document", RUN, ids=lambda path: path.name)
+def test_commands_give_what_is_shown(document: Path, folder: Path, accounts: Accounts) -> None:
+    assert documents.carried_out(document, folder, accounts) == [], f"{documents.UPDATE}=1 writes what came out"
+
+
+def test_what_is_not_run_is_listed_here() -> None:
+    found: dict[str, list[str]] = {}
+    for path in WRITTEN:
+        for block in documents.blocks(path):
+            if block.not_run:
+                found.setdefault(path.name, []).append(block.commands[0][0])
+    assert found == NOT_RUN
+
+
+def test_readme_is_short() -> None:
+    assert (ROOT / "README.md").stat().st_size <= 12_500
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=lambda path: path.name)
+def test_blocks_name_their_language_and_python_can_be_read(document: Path) -> None:
+    for block in documents.blocks(document):
+        assert block.language, f"{document.name}:{block.line}"
+        if block.language == "console":
+            assert block.text.startswith("$ "), f"{document.name}:{block.line}"
+        if block.language == "python":
+            ast.parse(block.text)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_to_files_and_sections(document: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8")):
+        path, _, section = link.partition("#")
+        if "://" in link or path.startswith("mailto:"):
+            continue
+        target = (document.parent / path).resolve() if path else document
+        assert target.exists(), link
+        if section and target.suffix == ".md":
+            headings = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+            assert section in {re.sub(r"[^\w\- ]", "", h).lower().replace(" ", "-") for h in headings}, link
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=lambda path: path.name)
+def test_the_words_are_those_that_a_reader_searches_for(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    assert re.findall(r"(?i)\b(?:nobody|somebody|whoever|anybody|is no)\b.*", text) == []

@@ -1,0 +1,242 @@
+"""Documents whose commands are run: each is typed in a copy of the repository, section by section.
+
+In a ```console block, a line that begins with ``$ `` is a command, and what follows is its output. A line ``…`` stands
+for lines that are left out, ``…`` at the end of a line for the rest of it. A ```diff block is applied. A comment above a
+block says more: ``<!-- needs: emulator -->``, or ``<!-- not run: why -->``. Each section begins with the repository as it
+is, on a branch of its own. UPDATE_DOCUMENTS=1 writes the output of today, with the same lines left out.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from support import ROOT
+from test_audit import git
+
+from holdfast.contract import files
+from stacks import incident
+
+UPDATE = "UPDATE_DOCUMENTS"
+LEFT_OUT = "…"
+ACCOUNT = "123456789012"  # in documents, for whatever account it is
+NOW = datetime.now(UTC)  # noqa: TID251, as the commands themselves ask the clock
+END = "\x1e"  # after the output of each command
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MARK = re.compile(r"<!-- (not run|needs): (.+) -->\n\Z")
+BESIDE = (".venv", "node_modules", "build")
+# What another run has otherwise.
+VOLATILE = (
+    (re.compile(r"\b\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|\+00:00))?"), "DATE"),
+    (re.compile(r"\b[0-9a-f]{7,64}\b"), "COMMIT"),
+    (re.compile(r"\b\d+(\.\d+)? s\b"), "TIME s"),
+    (re.compile(r"http://127\.0\.0\.1:\d+"), "URL"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A fenced block, and where it is."""
+
+    language: str
+    text: str
+    section: str
+    line: int
+    span: tuple[int, int]  # of the text
+    needs: str | None
+    not_run: str | None
+
+    @property
+    def commands(self) -> list[tuple[str, list[str]]]:
+        """Each command with the output that is shown."""
+        found: list[tuple[str, list[str]]] = []
+        for line in self.text.splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], []))
+            elif line.startswith("> ") and not found[-1][1]:
+                found[-1] = (f"{found[-1][0]}\n{line[2:]}", [])
+            else:
+                found[-1][1].append(line)
+        return found
+
+
+def blocks(document: Path) -> Iterator[Block]:
+    text = document.read_text(encoding="utf-8")
+    for found in FENCE.finditer(text):
+        before = text[: found.start()]
+        mark = MARK.search(before)
+        yield Block(
+            language=found[1],
+            text=found[2],
+            section=(re.findall(r"^##+ (.+)$", before, re.MULTILINE) or [""])[-1],
+            line=before.count("\n") + 1,
+            span=found.span(2),
+            needs=mark[2] if mark and mark[1] == "needs" else None,
+            not_run=mark[2] if mark and mark[1] == "not run" else None,
+        )
+
+
+def repository(folder: Path) -> Path:
+    """A copy whose contracts are those of the incident's last deploy in a first commit, and those of today in a second."""
+    skipped = (".git", ".holdfast", "cdk.out", ".*_cache", ".hypothesis", *BESIDE)
+    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*skipped))
+    for name in BESIDE:
+        (folder / name).symlink_to(ROOT / name)
+    with (folder / ".gitignore").open("a") as ignored:
+        ignored.writelines(f"{name}\n" for name in BESIDE)
+    git(folder, "init", "-q", "-b", "main")
+    contracts = {path: path.read_text() for path in (folder / "snapshots").glob("*.json")}
+    for path, text in contracts.items():
+        made = json.loads(text)
+        path.write_text(files.text(made | {"template": incident.as_it_was(path.stem, made["template"])}))
+    git(folder, "add", ".")
+    deployed = NOW - (incident.AUDIT - incident.LAST_DEPLOY)
+    git(folder, "commit", "-q", "-m", "Declare the tables", when=deployed.replace(hour=0, minute=0))
+    for path, text in contracts.items():
+        path.write_text(text)
+    git(folder, "commit", "-q", "-a", "-m", "Protect the tables", when=NOW - (incident.AUDIT - incident.INTENT))
+    return folder
+
+
+def environment(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
+    """What a shell has in which the copy is activated; nothing of it leads to an account unless ``more`` does."""
+    dropped = re.compile(r"AWS_|HOLDFAST_|GIT_|PG|MAKE|MFLAGS|CI$|GITHUB_|PYTEST|COLUMNS|LINES")
+    clean = {k: v for k, v in os.environ.items() if not dropped.match(k)}
+    path = os.pathsep.join((str(ROOT / ".venv" / "bin"), clean.get("PATH", "")))
+    who = {f"GIT_{role}_{what}": "you" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    quiet = {"NO_COLOR": "1", "PYTHONUNBUFFERED": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    cdk = {"CDK_DISABLE_CLI_TELEMETRY": "true", "CDK_DISABLE_VERSION_CHECK": "true"}
+    return {**clean, **who, **quiet, **cdk, "PATH": path, "PYTHONPATH": str(folder / "constructs"), **more}
+
+
+def reset(folder: Path) -> None:
+    git(folder, "checkout", "-q", "-f", "-B", "change", "main")
+    git(folder, "clean", "-fdq")
+
+
+def apply(diff: str, folder: Path) -> None:
+    """A diff of a document, which says by its context alone where it belongs."""
+    numbered = re.sub(r"^@@.*$", "@@ -1,1 +1,1 @@", diff, flags=re.MULTILINE)
+    line = ["git", "apply", "--recount", "--unidiff-zero", "-"]
+    done = subprocess.run(line, cwd=folder, input=numbered, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, f"{done.stderr}\n{diff}"
+
+
+def run(commands: Iterable[str], folder: Path, more: Mapping[str, str]) -> list[str]:
+    """The output of each command, all of them typed into one shell."""
+    account = more.get("AWS_ACCESS_KEY_ID", ACCOUNT)
+    commands = [command.replace(ACCOUNT, account) for command in commands]
+    script = "".join(
+        f"{command}\n{{ status=$?; printf '{END}%s{END}' $status; (exit $status); }}\n" for command in commands
+    )
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=folder,
+        env=environment(folder, more),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    outputs, statuses = done.stdout.split(END)[0:-1:2], done.stdout.split(END)[1::2]
+    for command, output, status in zip(commands, outputs, statuses, strict=True):
+        assert status in ("0", "1"), f"$ {command}\n{output}exit status {status}"
+    return [output.replace(str(folder), "/home/you/estate").replace(account, ACCOUNT) for output in outputs]
+
+
+def masked(line: str) -> str:
+    for pattern, word in VOLATILE:
+        line = pattern.sub(word, line)
+    return line.rstrip()
+
+
+def same(shown: str, line: str) -> bool:
+    """Whether a line is as it is shown, volatile parts aside."""
+    if shown.endswith(LEFT_OUT):
+        return masked(line).startswith(masked(shown.removesuffix(LEFT_OUT)))
+    return masked(shown) == masked(line)
+
+
+def matches(shown: list[str], output: list[str]) -> bool:
+    """Whether an output is what is shown of it, with any lines where lines are left out."""
+    if not shown:
+        return not output
+    if shown[0] == LEFT_OUT:
+        return any(matches(shown[1:], output[n:]) for n in range(len(output) + 1))
+    return bool(output) and same(shown[0], output[0]) and matches(shown[1:], output[1:])
+
+
+def renewed(shown: list[str], output: list[str]) -> list[str]:
+    """What is to be shown instead: the lines that resemble most those that are shown, the same left out."""
+    if matches(shown, output):
+        return shown
+    if LEFT_OUT not in shown:
+        return [_short(line, shown) for line in output]
+    rest, lines = list(output), []
+    for line in shown:
+        if line == LEFT_OUT:
+            lines.append(line)
+            continue
+        whole = line.removesuffix(LEFT_OUT)
+        found = next((o for o in rest if same(line, o)), None) or next(
+            iter(difflib.get_close_matches(whole, [o[: len(whole) + 20] for o in rest], n=1, cutoff=0.5)), None
+        )
+        if found is None:
+            continue
+        index = next(n for n, o in enumerate(rest) if o.startswith(found))
+        lines.append(line if same(line, rest[index]) else _short(rest[index], [line]))
+        del rest[: index + 1]
+    assert matches(lines, output), "too much has changed: write by hand what is to be shown:\n" + "\n".join(output)
+    return lines
+
+
+def _short(line: str, before: list[str]) -> str:
+    """A line as it is, unless one that resembles it was shown in part."""
+    near = difflib.get_close_matches(line, before, n=1, cutoff=0.3)
+    if near and near[0].endswith(LEFT_OUT) and len(line) > len(near[0]):
+        return f"{line[: len(near[0]) - 1]}{LEFT_OUT}"
+    return line
+
+
+def carried_out(document: Path, folder: Path, accounts: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Runs a document in a copy of the repository; what is shown otherwise than it came out.
+
+    ``accounts`` are the variables of the environment that what a block ``needs`` stands for.
+    """
+    section, wrong, text, moved = None, [], document.read_text(encoding="utf-8"), 0
+    for block in blocks(document):
+        if block.section != section:
+            reset(folder)
+            section = block.section
+        if block.not_run:
+            continue
+        if block.language == "diff":
+            apply(block.text, folder)
+        if block.language != "console":
+            continue
+        shown = block.commands
+        outputs = run([command for command, _ in shown], folder, accounts[block.needs] if block.needs else {})
+        lines: list[str] = []
+        for (command, before), output in zip(shown, outputs, strict=True):
+            after = output.splitlines()
+            if not matches(before, after):
+                wrong.append(f"{document.name}:{block.line}: $ {command}\n{output}")
+            lines += [f"$ {command}".replace("\n", "\n> "), *(renewed(before, after) if os.environ.get(UPDATE) else [])]
+        if os.environ.get(UPDATE):
+            new = "".join(f"{line}\n" for line in lines)
+            text = text[: block.span[0] + moved] + new + text[block.span[1] + moved :]
+            moved += len(new) - len(block.text)
+    if os.environ.get(UPDATE):
+        document.write_text(text, encoding="utf-8")
+        return []
+    return wrong
