@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from holdfast.aws.options import Keys, Options
 from holdfast.errors import InputError
 from holdfast.model.located import declarations
 from holdfast.rules import check_waivers
+from holdfast.terminal import progress
 
 if TYPE_CHECKING:
     from holdfast.contract.history import History
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from holdfast.estate.placement import Placed
     from holdfast.model.environment import Environment
     from holdfast.unknown import Unknown
+
+CALLS_SHOWN = 10  # at a time
 
 
 def look(
@@ -46,10 +48,13 @@ def look(
     mentions = code(declared)
     places = estate.placements(environments)
     where = options(args, environments, estate)
-    with interruptible():
-        accounts = read_all(where, now=args.at, names=declared, places=places, progress=_progress())
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr)
+    with interruptible(), progress() as show:
+
+        def count(done: int, total: int) -> None:
+            if done % CALLS_SHOWN == 0 or done == total:
+                show(f"{done}/{total} calls")
+
+        accounts = read_all(where, now=args.at, names=declared, places=places, progress=count)
     if if_empty and (strange := nothing_declared(places, accounts)):
         raise InputError(f"nothing that is declared for {args.env} exists in account {strange[0]}: {if_empty}")
     found = audit(
@@ -105,16 +110,3 @@ def _emulator(args: argparse.Namespace, places: Sequence[Placed], region: str) -
     return emulator.endpoint, tuple(
         Keys(access_key=a, secret_key=SECRET_KEY, token=emulator.secret.value) for a in read
     )
-
-
-def _progress() -> Callable[[int, int], None] | None:
-    """A line that counts calls, on a terminal only."""
-    if not sys.stderr.isatty():
-        return None
-
-    def show(done: int, total: int) -> None:
-        if done % 10 == 0 or done == total:
-            width = 30 * done // max(total, 1)
-            print(f"\r\033[K[{'#' * width:30}] {done}/{total} calls", end="", file=sys.stderr, flush=True)
-
-    return show

@@ -23,6 +23,7 @@ from holdfast.postgres import archive, drift, migrations, retention
 from holdfast.postgres.catalog import Difference
 from holdfast.postgres.connection import Connection, clear_errors, connect, refuse_secrets, with_tls, without_variables
 from holdfast.postgres.server import Server, candidates, kept, temporary
+from holdfast.terminal import progress
 from holdfast.text import counted, printable
 
 SCHEMAS = Path("schemas")
@@ -148,7 +149,7 @@ def _retain(args: argparse.Namespace, clock: Callable[[], datetime]) -> int:
     open_store = archive.open_store if args.plan else archive.open_to_write
     store = open_store(args.archive or str(ARCHIVE))
     try:
-        with databases(args) as found, _progress() as progress:
+        with databases(args) as found, progress() as show:
             for schema, dsn in found.items():
                 if not any(retention.POLICY in m.sql for m in migrations.load(SCHEMAS / schema)):
                     _say(f"{schema}: no retention policy")
@@ -158,8 +159,8 @@ def _retain(args: argparse.Namespace, clock: Callable[[], datetime]) -> int:
                     if args.plan:
                         _tell(schema, retention.plan(connection, now), "nothing to do")
                         continue
-                    outcome = retention.run(connection, store, now=now, progress=progress)
-                    progress("")
+                    outcome = retention.run(connection, store, now=now, progress=show)
+                    show("")
                     if outcome.busy:
                         _say(f"{schema}: another run is at work, so this one leaves it alone")
                         continue
@@ -205,17 +206,17 @@ def _tell(schema: str, steps: Sequence[retention.Step], nothing: str) -> None:
 
 def _restore_check(args: argparse.Namespace) -> int:
     with ExitStack() as held:
-        progress = held.enter_context(_progress())
+        show = held.enter_context(progress())
 
         @cache
         def scratch() -> Connection:
             return held.enter_context(connect(held.enter_context(temporary()).dsn()))
 
         try:
-            checked = archive.check(args.archive, scratch, progress)
+            checked = archive.check(args.archive, scratch, show)
         except PermissionError as error:
             checked = [archive.Checked(name="", unread=f"{error.filename} cannot be read ({error.strerror})")]
-        progress("")
+        show("")
     for c in checked:
         if c.manifest:
             chunks = c.manifest.chunks
@@ -225,22 +226,6 @@ def _restore_check(args: argparse.Namespace) -> int:
         else:
             _say(f"fail {c.wrong}" if c.wrong else f"unknown {c.unread}")
     return 1 if any(c.wrong for c in checked) else 3 if any(c.unread for c in checked) else 0
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    """Shows one line after the other in the same place, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-
-    def show(text: str) -> None:
-        print(f"\r\x1b[K{printable(text)}", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield show
-    finally:
-        show("")
 
 
 def _psql(args: argparse.Namespace) -> int:

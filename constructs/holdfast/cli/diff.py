@@ -6,13 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from holdfast.cli.output import coloured, put
+from holdfast.cli.output import put
 from holdfast.contract import approvals, files, states, text
 from holdfast.contract.diff import diff
 from holdfast.days import day
 from holdfast.errors import InputError
 from holdfast.report import changes as documents
 from holdfast.report.places import shown_from
+from holdfast.terminal import coloured
 
 
 def arguments(command: argparse.ArgumentParser) -> None:
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         case "sarif":
             made = documents.sarif(changes, review, folder, _declared(args, folder))
         case _:
-            made = text.text(changes, base.says, review, colour=coloured(args.output))
+            made = text.text(changes, base.says, review, colour=coloured() and args.output is None)
     put(made, args.output)
     print(f"{text.summary(changes)}{text.left(review)}", file=sys.stderr)
     return 0 if review.passes else 1

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InputError
+from holdfast.terminal import coloured
 from holdfast.text import printable
 
 if TYPE_CHECKING:
@@ -47,10 +48,6 @@ def put(text: str, output: Path | None) -> None:
         say(text)
 
 
-def coloured(output: Path | None = None) -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and output is None
-
-
 def report(
     args: argparse.Namespace,
     findings: Sequence[Finding],
@@ -78,7 +75,7 @@ def report(
         command=command,
         env=env,
         everything=args.all,
-        colour=coloured(args.output),
+        colour=coloured() and args.output is None,
         audit=audit,
         place=place,
     )
