@@ -28,6 +28,7 @@ __all__ = [
     "BY_ID",
     "POLICY",
     "RULES",
+    "STANDS_FOR",
     "STORE_RULES",
     "TABLE_RULES",
     "excused",
@@ -56,6 +57,8 @@ RULES: tuple[Rule, ...] = tuple(
 )
 POLICY = tuple(rule for rule in RULES if not rule.audited)  # what a template has to keep, whatever the contract says
 BY_ID = {rule.id: rule for rule in RULES}
+# The rule that stands for a guard, where one has to be named: the first that asks for it.
+STANDS_FOR = {rule.guard: rule for rule in reversed(RULES) if rule.guard}
 TABLE_RULES = tuple(rule for rule in RULES if any(check.of is TableSubject for check in rule.checks))
 STORE_RULES = tuple(rule for rule in RULES if any(check.of is StoreSubject for check in rule.checks))
 WARN_DAYS = 30
