@@ -57,11 +57,9 @@ def _drawn(rows: Sequence[Row], columns: int, *, colour: bool) -> str:
 
     header, *body = rows
     drawn = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
-    for n, name in enumerate(header):
-        cells = [row[n] for row in body if row[n]]
-        right = bool(cells) and all(map(str.isdigit, cells))
-        names = min(max(map(len, [name, *cells])), columns // 2) if n == 0 else None  # the first is folded last
-        drawn.add_column(Text(name), justify="right" if right else "left", overflow="fold", width=names)
+    for name, cells, size in zip(header, zip(*body, strict=True), _widths(rows, columns), strict=True):
+        right = any(cells) and all(cell.isdigit() for cell in cells if cell)
+        drawn.add_column(Text(name), justify="right" if right else "left", overflow="fold", width=size)
     for row in body:
         drawn.add_row(*map(Text, row))
     console = Console(
@@ -70,6 +68,21 @@ def _drawn(rows: Sequence[Row], columns: int, *, colour: bool) -> str:
     with console.capture() as captured:
         console.print(drawn)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def _widths(rows: Sequence[Row], columns: int) -> list[int]:
+    """Room for the longest word of each column and for most of a name, which is the first; then for the fullest."""
+    cells = list(zip(*rows, strict=True))
+    share = max(1, columns // len(cells) - GAP)
+    whole = [max(map(len, column)) for column in cells]
+    widths = [min(share, max(len(word) for cell in column for word in cell.split() or [""])) for column in cells]
+    spare = columns - GAP * (len(cells) - 1) - sum(widths)
+    named = max(0, min(spare, whole[0] - widths[0], columns * 2 // 5 - widths[0]))
+    widths[0] += named
+    for _ in range(min(spare - named, sum(whole) - sum(widths))):
+        fullest = max(range(len(cells)), key=lambda n: whole[n] / max(1, widths[n]))
+        widths[fullest] += 1
+    return widths
 
 
 @contextmanager

@@ -69,7 +69,7 @@ def test_text_is_worst_first_and_says_what_to_do(broken: Path, capsys: pytest.Ca
     told = [line[:11] for line in rest if not line.startswith(" ")]
     assert told == ["FAIL  HF006", *["FAIL  HF010"] * 3]  # class and lifetime are told by themselves
     assert "\033" not in out
-    assert err.startswith(f"{count()} tables and stores, {len(ESTATE.placements())} stacks: 5 failed, 0 unknown, ")
+    assert err.startswith(f"{count()} stores, {len(ESTATE.placements())} stacks: 5 failed, 0 unknown, ")
 
 
 def test_json_follows_the_documented_schema(broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -218,7 +218,7 @@ def test_an_environment_that_was_not_synthesized_is_unknown_unless_another_is_as
     assert finding["fix"].startswith("cdk synth -c env=all")
     code, _, err = run(capsys, "check", str(folder), "--env", "dev")
     assert code == 0
-    assert err.startswith(f"{count('dev')} tables and stores, {len(ESTATE.placements([DEV]))} stacks")
+    assert err.startswith(f"{count('dev')} stores, {len(ESTATE.placements([DEV]))} stacks")
 
 
 # Bad input

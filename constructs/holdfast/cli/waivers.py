@@ -7,7 +7,7 @@ import argparse
 from holdfast.cli import options
 from holdfast.days import day
 from holdfast.rules import check_waivers
-from holdfast.text import columns
+from holdfast.terminal import coloured, table, width
 
 arguments = options.estate
 
@@ -16,12 +16,11 @@ def run(args: argparse.Namespace) -> int:
     estate, today = options.project(args).estate, day(args.at)
     check_waivers(estate)
     rows = [
-        [w.rule, t.name, w.environment.label, f"{w.expires}{', over' if w.expires < today else ''}", w.owner, w.reason]
+        [s.name, w.environment.label, w.rule, f"{w.expires}{', over' if w.expires < today else ''}", w.owner, w.reason]
         for stack in estate.stacks
-        for t in (*stack.tables, *stack.stores)
-        for w in t.waivers
+        for s in (*stack.tables, *stack.stores)
+        for w in s.waivers
     ]
-    print(
-        columns([["rule", "table", "environment", "ends", "owner", "reason"], *rows]) if rows else "No rule is waived."
-    )
+    header = ["store", "environment", "rule", "ends", "owner", "reason"]
+    print(table([header, *rows], width(), headings=1, colour=coloured()) if rows else "No rule is waived.")
     return 0
