@@ -116,12 +116,15 @@ fuzz: setup
 	python -m benchmarks.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)
 
 # uv writes one lock for every platform and Python from 3.11 on; pip-tools writes it for the machine that it runs on.
+# What is pinned stays as it is with `make lock UPGRADE=`. The layer has the driver, and not what the command draws with.
+UPGRADE = --upgrade
+COMPILE = .venv/lock/bin/uv pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url $(UPGRADE)
+DRIVER = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["postgres"])
+
 lock:
 	$(PYTHON) -m venv .venv/lock && .venv/lock/bin/pip install --quiet uv
-	.venv/lock/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras --group dev \
-	  --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade -o requirements.lock
-	.venv/lock/bin/uv pip compile pyproject.toml --quiet --python-version 3.14 --python-platform aarch64-manylinux_2_28 \
-	  --extra postgres --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade \
+	$(COMPILE) pyproject.toml --universal --python-version 3.11 --all-extras --group dev -o requirements.lock
+	$(PYTHON) -c '$(DRIVER)' | $(COMPILE) - --python-version 3.14 --python-platform aarch64-manylinux_2_28 \
 	  -o $(FUNCTIONS)/layer.lock
 	$(BIN)/node $(BIN)/$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js install --package-lock-only --loglevel=error
 	@# addresses of sponsors are the only ones that npm leaves in

@@ -50,9 +50,7 @@ def test_check_says_nothing(outdir: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert main(["check", str(outdir)]) == 0, "run `make accept`"
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith(
-        f"{count() + count_stores()} tables and stores, {len(PLACES)} stacks: 0 failed, 0 unknown, "
-    )
+    assert captured.err.startswith(f"{count() + count_stores()} stores, {len(PLACES)} stacks: 0 failed, 0 unknown, ")
 
 
 def test_the_register_has_one_line_per_store_and_environment() -> None:

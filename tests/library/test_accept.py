@@ -28,8 +28,8 @@ from test_audit import git
 from test_diff_command import commit, tree
 
 from holdfast import Stack, Waiver
-from holdfast.cli import main
-from holdfast.contract import accept, approvals, files, make, page, stamp
+from holdfast.cli import accept, main
+from holdfast.contract import approvals, files, make, page, stamp
 from holdfast.contract.approvals import Approval, Entry
 from holdfast.contract.diff import Kind, diff
 from holdfast.contract.refused import unacceptable
@@ -561,7 +561,7 @@ def test_on_a_terminal_it_asks_once_for_what_is_told_as_one(world: World, capsys
         return next(answers)
 
     given = accept.Answers(ask=ask)
-    assert accept.run(world.outdir, world.repository, print, answers=given, today=date(2026, 11, 18), against=None) == 0
+    assert accept.accepted(world.outdir, world.repository, given, today=date(2026, 11, 18), against=None) == 0
     assert asked == ["why? ", "who approves it? ", "until which day (YYYY-MM-DD)? "] * 2
     capsys.readouterr()
     one, other = (approvals.parse(p.read_bytes(), p.name) for p in world.approvals)

@@ -17,11 +17,11 @@ from accounts import NOW, account, with_table
 from shop import ESTATE, LIVE, alone
 from support import ROOT
 
-from holdfast import cli
 from holdfast.audit.audit import Audit, StackRow, audit
 from holdfast.cli import main
 from holdfast.contract.deployed import Pending, Running
 from holdfast.contract.history import History
+from holdfast.estate import finder
 from holdfast.estate.finder import Project
 from holdfast.model.located import declarations
 from holdfast.report import exit_code, render
@@ -219,7 +219,7 @@ def test_bad_input_is_one_line_and_exit_2(
         monkeypatch.setenv(name, nowhere)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     project = Project(estate=ESTATE, source=tmp_path)
-    monkeypatch.setattr(cli, "_project", lambda args: project)
+    monkeypatch.setattr(finder, "find", lambda asked: project)
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     out, err = capsys.readouterr()

@@ -18,9 +18,10 @@ from shop import DEV, ESTATE, LIVE, NEWSLETTER, STORES, alone
 from shop_synth import count
 from support import MOMENTS, ROOT, Json, copied, settle
 
-from holdfast import Data, Database, DeclarationError, Environment, Guard, Stack, Table, Tier, Waiver, cli, gsi
-from holdfast.cli import main
+from holdfast import Data, Database, DeclarationError, Environment, Guard, Stack, Table, Tier, Waiver, gsi
+from holdfast.cli import main, options
 from holdfast.contract import stamp
+from holdfast.estate import finder
 from holdfast.estate.finder import Project
 from holdfast.estate.placement import Placed
 from holdfast.rules import BY_ID, RULES, check_waivers, excused, expiring, finding
@@ -68,7 +69,7 @@ def test_text_is_worst_first_and_says_what_to_do(broken: Path, capsys: pytest.Ca
     told = [line[:11] for line in rest if not line.startswith(" ")]
     assert told == ["FAIL  HF006", *["FAIL  HF010"] * 3]  # class and lifetime are told by themselves
     assert "\033" not in out
-    assert err.startswith(f"{count()} tables and stores, {len(ESTATE.placements())} stacks: 5 failed, 0 unknown, ")
+    assert err.startswith(f"{count()} stores, {len(ESTATE.placements())} stacks: 5 failed, 0 unknown, ")
 
 
 def test_json_follows_the_documented_schema(broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,7 +218,7 @@ def test_an_environment_that_was_not_synthesized_is_unknown_unless_another_is_as
     assert finding["fix"].startswith("cdk synth -c env=all")
     code, _, err = run(capsys, "check", str(folder), "--env", "dev")
     assert code == 0
-    assert err.startswith(f"{count('dev')} tables and stores, {len(ESTATE.placements([DEV]))} stacks")
+    assert err.startswith(f"{count('dev')} stores, {len(ESTATE.placements([DEV]))} stacks")
 
 
 # Bad input
@@ -278,7 +279,7 @@ def test_bad_input_is_one_line_and_exit_2(
     ("arguments", "says"),
     [
         (("check", "no-such-folder"), "no-such-folder is not a CDK output folder"),
-        (("check", "--select", "HF000"), "unknown rule 'HF000': known are HF001, HF002"),
+        (("check", "--select", "HF000"), "unknown rule 'HF000': did you mean HF0"),
         (("check", "--select", ""), "--select names no rule"),
         (("check", "cdk.out", "--env", "staging"), "unknown environment 'staging': known are live, dev, all"),
         (("lint", "--ignore", "X"), "unknown rule 'X'"),
@@ -316,7 +317,7 @@ def waived(outdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any
         there = tuple(replace(w, environment=LIVE) for w in waivers)
         readers = replace(NEWSLETTER, tables=(replace(declared, waivers=there, data=data),))
         project = Project(estate=alone(readers), source=tmp_path)
-        monkeypatch.setattr(cli, "_project", lambda args: project)
+        monkeypatch.setattr(finder, "find", lambda asked: project)
         monkeypatch.chdir(tmp_path)  # where there are no contracts
         template = json.loads((outdir / "Newsletter-live.template.json").read_text())
         (resource,) = [r for r in template["Resources"].values() if r["Type"] == "AWS::DynamoDB::Table"]
@@ -504,8 +505,8 @@ def test_former_rules_are_selected_and_ignored_under_the_id_of_today(
 
 def test_ignoring_a_dropped_rule_ignores_no_difference_from_the_contract() -> None:
     arguments = argparse.Namespace(select=None, ignore=",".join(DROPPED))
-    assert cli._wanted(arguments) == BY_ID.keys()
-    assert cli._wanted(argparse.Namespace(select=",".join(DROPPED), ignore=None)) == {"HF703"}
+    assert options.wanted(arguments) == BY_ID.keys()
+    assert options.wanted(argparse.Namespace(select=",".join(DROPPED), ignore=None)) == {"HF703"}
 
 
 def test_a_waiver_of_a_former_rule_counts_on_what_that_rule_was_about() -> None:

@@ -27,6 +27,7 @@ from holdfast.aws.failure import CallError, Kind
 from holdfast.aws.options import Options
 from holdfast.aws.reader import read_all
 from holdfast.cfn.template import Source
+from holdfast.estate import finder
 from holdfast.estate.finder import Project
 from holdfast.estate.placement import Placed
 from holdfast.fix.plan import FIXABLE, Change, Plan, plan
@@ -260,7 +261,7 @@ def commands(
     aws: Aws, monkeypatch: pytest.MonkeyPatch, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
     """The command line in a folder whose estate is the shop."""
-    monkeypatch.setattr(cli, "_project", lambda args: Project(estate=SHOP, source=folder))
+    monkeypatch.setattr(finder, "find", lambda asked: Project(estate=SHOP, source=folder))
     monkeypatch.chdir(folder)
 
     def command(name: str, *arguments: str, endpoint: str = aws.endpoint) -> tuple[int, str, str]:

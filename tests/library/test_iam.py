@@ -140,7 +140,7 @@ def test_a_fix_needs_what_an_audit_needs_and_nothing_that_weakens_or_deletes(
 
 def test_an_unknown_command_gets_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["iam", "nonsense"]) == 2
-    assert capsys.readouterr().err.startswith("holdfast: nonsense asks nothing of AWS")
+    assert capsys.readouterr().err.startswith("holdfast: 'nonsense' is not a command that calls AWS")
 
 
 def test_the_policy_is_of_the_partition_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

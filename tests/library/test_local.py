@@ -19,9 +19,10 @@ from shop import ESTATE
 from support import ROOT
 from test_local_emulator import seen, template
 
-from holdfast import cli, local
+from holdfast import local
 from holdfast.cli import main
 from holdfast.errors import InputError
+from holdfast.estate import finder
 from holdfast.estate.finder import Project
 from holdfast.local import deploy, process
 from holdfast.local.client import ACCOUNT, Client, Stack
@@ -45,7 +46,7 @@ FOREIGN = {
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of its own, with the estate; whatever a test starts there is stopped."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli, "_project", lambda args: Project(estate=ESTATE, source=tmp_path))
+    monkeypatch.setattr(finder, "find", lambda asked: Project(estate=ESTATE, source=tmp_path))
     yield tmp_path
     process.stop()
 

@@ -49,7 +49,7 @@ HOMES = {
     # Lambda has it for the code of functions; live/ is what those of databases carry.
     "boto3": ("constructs/holdfast/aws", "constructs/holdfast/live", "stacks/functions/"),
     "botocore": ("constructs/holdfast/aws", "constructs/holdfast/live", "stacks/functions/"),
-    "psycopg": ("constructs/holdfast/postgres", "constructs/holdfast/cli/db.py"),
+    "psycopg": ("constructs/holdfast/postgres", "constructs/holdfast/cli/databases.py"),
     "cfnlint": (),  # cfn/generate.py reads its files, and runs none of its code
 }
 

@@ -1,260 +1,50 @@
-"""What `holdfast db` does."""
+"""`holdfast db`: its steps are in databases.py, which needs the extra `postgres`; its help does not."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
-import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict
-from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
-from typing import TextIO
 
-from psycopg import errors, sql
-
-from holdfast.errors import InputError
-from holdfast.postgres import archive, drift, migrations, retention
-from holdfast.postgres.catalog import Difference
-from holdfast.postgres.connection import Connection, clear_errors, connect, refuse_secrets, with_tls, without_variables
-from holdfast.postgres.server import Server, candidates, kept, temporary
-from holdfast.text import counted, printable
-
-SCHEMAS = Path("schemas")
-KEPT = Path(".holdfast", "postgres")
-ARCHIVE = Path(".holdfast", "archive")
-VERSION = 1
+from holdfast.cli import options
 
 
-def _clock() -> datetime:
-    return datetime.now(UTC)
+def arguments(command: argparse.ArgumentParser) -> None:
+    commands = command.add_subparsers(required=True, metavar="COMMAND", parser_class=argparse.ArgumentParser)
+
+    def add(name: str, summary: str) -> argparse.ArgumentParser:
+        step = commands.add_parser(name, help=summary, epilog=options.EPILOG)
+        step.set_defaults(step=name)
+        return step
+
+    def on_a_server(name: str, summary: str) -> argparse.ArgumentParser:
+        step = add(name, summary)
+        step.add_argument("--schema", help="a folder of schemas/ (default: each, on the embedded server)")
+        step.add_argument("--dsn", help="any PostgreSQL from 14 on (default: an embedded one, kept in .holdfast/)")
+        return step
+
+    migrate = on_a_server("migrate", "apply the numbered SQL files that are not applied yet")
+    migrate.add_argument("--plan", action="store_true", help="only say what would be applied")
+    check = on_a_server("check", "compare the declared catalog with the live one")
+    check.add_argument("--format", choices=("text", "json"), default="text")
+    retain = on_a_server("retain", "create partitions ahead, archive and drop expired ones, purge expired rows")
+    retain.add_argument(
+        "--archive",
+        metavar="WHERE",
+        help="a folder or s3://bucket/prefix (default on the embedded server: .holdfast/archive)",
+    )
+    retain.add_argument(
+        "--now",
+        metavar="TIME",
+        help="act as if it were this time, such as 2026-11-16T05:00Z (default: the server's clock)",
+    )
+    retain.add_argument("--force-now", action="store_true", help="with --dsn, --now without --plan needs it")
+    retain.add_argument("--plan", action="store_true", help="only say what would be done")
+    restore = add("restore-check", "read an archive back into a scratch database and compare")
+    restore.add_argument("archive", metavar="ARCHIVE", help="a manifest, or a folder or s3://bucket/prefix of them")
+    psql = on_a_server("psql", "open psql, or run it with what follows --")
+    psql.add_argument("arguments", nargs="*", metavar="ARGUMENT")
 
 
-def run(args: argparse.Namespace, *, clock: Callable[[], datetime] = _clock) -> int:
-    steps: dict[str, Callable[[argparse.Namespace], int]] = {
-        "migrate": _migrate,
-        "check": _check,
-        "retain": lambda args: _retain(args, clock),
-        "restore-check": _restore_check,
-        "psql": _psql,
-    }
-    dsn = getattr(args, "dsn", None)
-    if dsn is None:
-        with without_variables():
-            return steps[args.step](args)
-    if not dsn.strip():  # --dsn "$UNSET"
-        raise InputError("--dsn is empty: name a server, or leave it out for the embedded one")
-    return steps[args.step](args)
+def run(args: argparse.Namespace) -> int:
+    from holdfast.cli import databases
 
-
-def _say(line: str, file: TextIO | None = None) -> None:
-    """Names and words from a database or an archive are anybody's."""
-    print(printable(line), file=file)
-
-
-@contextmanager
-def databases(args: argparse.Namespace) -> Iterator[dict[str, str]]:
-    """Schema and DSN of each database that was asked for; the embedded ones are there while this lasts."""
-    wanted = _wanted(args)
-    if args.dsn is not None:
-        refuse_secrets(args.dsn)
-        yield dict.fromkeys(wanted, args.dsn)
-        return
-    with kept(KEPT) as server:
-        yield {schema: _database(server, schema) for schema in wanted}
-
-
-def _wanted(args: argparse.Namespace) -> list[str]:
-    known = sorted(p.name for p in SCHEMAS.glob("*") if any(p.glob("V*.sql")))
-    if not known:
-        raise InputError("no schemas/<name>/V001__name.sql here: run in a repository that has schemas/")
-    if args.schema is not None and args.schema not in known:
-        raise InputError(f"unknown schema {args.schema!r}: known are {', '.join(known)}")
-    if args.schema is None and args.dsn is not None:
-        raise InputError(f"--dsn is one database: say which schema it has, --schema {' or --schema '.join(known)}")
-    if args.schema is None and args.step == "psql":
-        raise InputError(f"psql opens one database: --schema {' or --schema '.join(known)}")
-    return [args.schema] if args.schema else known
-
-
-def _database(server: Server, schema: str) -> str:
-    """The embedded server's database of a schema, made when it is first needed."""
-    with connect(server.dsn()) as admin, clear_errors(f"creating database {schema}"):
-        if not admin.execute("SELECT FROM pg_database WHERE datname = %s", (schema,)).rowcount:
-            with suppress(errors.DuplicateDatabase, errors.UniqueViolation):  # another command was quicker
-                admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(schema)))
-    return server.dsn(schema)
-
-
-def _migrate(args: argparse.Namespace) -> int:
-    with databases(args) as found:
-        files = {schema: migrations.load(SCHEMAS / schema) for schema in found}  # a bad name stops us before all else
-        for schema, dsn in found.items():
-            with connect(dsn) as connection:
-                act = migrations.plan if args.plan else migrations.migrate
-                _say(f"{schema}: {_done(act(connection, files[schema]), planned=args.plan)}")
-    return 0
-
-
-def _done(plan: migrations.Plan, *, planned: bool) -> str:
-    if plan.ahead:
-        return f"nothing done: a newer package has applied {', '.join(plan.ahead)}; deploy that one"
-    if plan.pending:
-        return f"{'would apply' if planned else 'applied'} {', '.join(m.file for m in plan.pending)}"
-    return f"up to date at {plan.applied[-1]}"
-
-
-def _check(args: argparse.Namespace) -> int:
-    differences: dict[str, list[Difference]] = {}
-    unseen: dict[str, list[str]] = {}
-    with databases(args) as found:
-        for schema, dsn in found.items():
-            with connect(dsn) as connection:
-                differences[schema], unseen[schema] = drift.inspect(connection, SCHEMAS / schema)
-    if args.format == "json":
-        print(_document(differences, unseen))
-    else:
-        for schema in found:
-            for line in (*differences[schema], *(f"unknown {text}" for text in unseen[schema])):
-                _say(f"{schema}: {line}")
-            if not differences[schema] and not unseen[schema]:
-                _say(f"{schema}: as declared")
-    return 1 if any(differences.values()) else 3 if any(unseen.values()) else 0
-
-
-def _document(differences: dict[str, list[Difference]], unseen: dict[str, list[str]]) -> str:
-    rows = [{"schema": schema} | asdict(d) for schema, found in differences.items() for d in found]
-    unknown = [{"schema": schema, "detail": text} for schema, texts in unseen.items() for text in texts]
-    kinds = {kind: sum(row["kind"] == kind for row in rows) for kind in ("missing", "changed", "extra")}
-    document = {
-        "version": VERSION,
-        "command": "db check",
-        "summary": {"schemas": len(differences), **kinds, "unknown": len(unknown)},
-        "differences": rows,
-        "unknown": unknown,
-    }
-    return json.dumps(document, indent=2)
-
-
-def _retain(args: argparse.Namespace, clock: Callable[[], datetime]) -> int:
-    given = _given_time(args)
-    if args.dsn and not args.archive and not args.plan:
-        raise InputError("rows leave this database: say where their archive is, --archive s3://bucket/prefix")
-    open_store = archive.open_store if args.plan else archive.open_to_write
-    store = open_store(args.archive or str(ARCHIVE))
-    try:
-        with databases(args) as found, _progress() as progress:
-            for schema, dsn in found.items():
-                if not any(retention.POLICY in m.sql for m in migrations.load(SCHEMAS / schema)):
-                    _say(f"{schema}: no retention policy")
-                    continue
-                with connect(dsn) as connection, clear_errors(f"retention of {schema}"):
-                    now = given or retention.server_time(connection, clock())
-                    if args.plan:
-                        _tell(schema, retention.plan(connection, now), "nothing to do")
-                        continue
-                    outcome = retention.run(connection, store, now=now, progress=progress)
-                    progress("")
-                    if outcome.busy:
-                        _say(f"{schema}: another run is at work, so this one leaves it alone")
-                        continue
-                    _tell(schema, outcome.steps, "nothing was to be done")
-                    for h in outcome.health:
-                        if h.worrying:
-                            _say(f"warning: {schema}: {h.metric} of {h.table} is {h.value}", file=sys.stderr)
-    except archive.ArchiveError as error:
-        _say(f"holdfast: {error}; nothing was dropped that is not archived", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        _say("holdfast: interrupted; nothing is lost, and the same command finishes the work", file=sys.stderr)
-        return 130
-    return 0
-
-
-def _given_time(args: argparse.Namespace) -> datetime | None:
-    """The time of --now, if there is one: on a server that is not our own it is for plans, unless it is forced."""
-    if args.now is None:
-        if args.force_now:
-            raise InputError("--force-now says nothing without --now: write --now 2026-11-16T05:00Z --force-now")
-        return None
-    try:
-        now = datetime.fromisoformat(args.now)
-    except ValueError:
-        raise InputError(f"--now {args.now} is no time: write it as 2026-11-16T05:00Z") from None
-    if now.tzinfo is None:
-        raise InputError(f"--now {args.now} has no time zone: write it as 2026-11-16T05:00Z")
-    if args.dsn and not args.plan and not args.force_now:
-        raise InputError(
-            f"--now {args.now} is not the server's clock, and rows that are not expired would go: "
-            "add --plan to look, or --force-now to do it"
-        )
-    return now
-
-
-def _tell(schema: str, steps: Sequence[retention.Step], nothing: str) -> None:
-    for step in steps:
-        _say(f"{schema}: {step}")
-    if not steps:
-        _say(f"{schema}: {nothing}")
-
-
-def _restore_check(args: argparse.Namespace) -> int:
-    with ExitStack() as held:
-        progress = held.enter_context(_progress())
-
-        @cache
-        def scratch() -> Connection:
-            return held.enter_context(connect(held.enter_context(temporary()).dsn()))
-
-        try:
-            checked = archive.check(args.archive, scratch, progress)
-        except PermissionError as error:
-            checked = [archive.Checked(name="", unread=f"{error.filename} cannot be read ({error.strerror})")]
-        progress("")
-    for c in checked:
-        if c.manifest:
-            chunks = c.manifest.chunks
-            size = sum(chunk.bytes for chunk in chunks)
-            rows = counted(c.manifest.rows, "row")
-            _say(f"ok {c.name}: {rows}, {counted(len(chunks), 'chunk')}, {size:,} bytes")
-        else:
-            _say(f"fail {c.wrong}" if c.wrong else f"unknown {c.unread}")
-    return 1 if any(c.wrong for c in checked) else 3 if any(c.unread for c in checked) else 0
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    """Shows one line after the other in the same place, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-
-    def show(text: str) -> None:
-        print(f"\r\x1b[K{printable(text)}", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield show
-    finally:
-        show("")
-
-
-def _psql(args: argparse.Namespace) -> int:
-    program = shutil.which("psql") if args.dsn else None  # the embedded one speaks no TLS
-    for folder in () if program else candidates().values():
-        if (folder / "psql").is_file():
-            program = str(folder / "psql")
-            break
-    if program is None:
-        raise InputError("no psql on this machine: install PostgreSQL's client, or `pip install 'holdfast[local]'`")
-    with databases(args) as found:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is psql's: it cancels a query
-        try:
-            where = map(with_tls, found.values())
-            return subprocess.run([program, *where, *args.arguments], check=False).returncode
-        finally:
-            signal.signal(signal.SIGINT, before)
+    return databases.run(args)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
 import shutil
-import sys
 import time
-from argparse import Namespace
 from collections import Counter
 
+from holdfast.cli import options
+from holdfast.cli.output import tell
 from holdfast.errors import InputError
 from holdfast.estate.estate import Estate
 from holdfast.local import deploy, process
@@ -19,25 +20,46 @@ from holdfast.text import counted, printable
 HELD = "kept in .holdfast/local"
 
 
-def run(args: Namespace, estate: Estate | None) -> int:
+ABOUT = (
+    "An AWS emulator on a free port of 127.0.0.1, and every stack in it. It runs deployed functions as you, and "
+    "not in a sandbox. What keeps others out is a secret per start, which every request must carry as its session "
+    "token and only you can read (.holdfast/local/session-token); requests of web pages are refused."
+)
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    command.description = ABOUT
+    commands = command.add_subparsers(required=True, metavar="COMMAND", parser_class=argparse.ArgumentParser)
+
+    def add(name: str, summary: str) -> argparse.ArgumentParser:
+        step = commands.add_parser(name, help=summary, epilog=options.EPILOG)
+        step.set_defaults(step=name)
+        return step
+
+    up = add("up", "start the emulator and deploy every stack into it with the CDK CLI")
+    up.add_argument("--env", default="all", help="prod, test or all (default)")
+    options.estate(up)
+    add("status", "where it listens, what is deployed there, and what is recorded only")
+    add("down", "stop the emulator; its state is kept")
+    add("reset", "stop the emulator and delete its state")
+
+
+def run(args: argparse.Namespace) -> int:
+    estate = options.project(args).estate if args.step == "up" else None
     try:
-        return _run(args, estate)
+        if args.step == "status":
+            return status()
+        with process.alone():
+            return _change(args.step, estate, getattr(args, "env", ""))
     except KeyboardInterrupt:
         raise InputError(f"interrupted: run `holdfast local {args.step}` again to finish it") from None
 
 
-def _run(args: Namespace, estate: Estate | None) -> int:
-    if args.step == "status":
-        return status()
-    with process.alone():
-        return _change(args, estate)
-
-
-def _change(args: Namespace, estate: Estate | None) -> int:
-    match args.step:
+def _change(step: str, estate: Estate | None, env: str) -> int:
+    match step:
         case "up":
             assert estate
-            return up(estate, args.env)
+            return up(estate, env)
         case "down":
             print(f"Stopped; its state is {HELD}." if process.stop() else "It does not run.")
         case "reset":
@@ -52,18 +74,18 @@ def up(estate: Estate, env: str) -> int:
     places = estate.placements(estate.named(env))
     began = time.monotonic()
     emulator = process.start()
-    say(f"The emulator answers on {emulator.endpoint}.")
-    say(f"Synthesizing {len(places)} stacks …")
+    tell(f"The emulator answers on {emulator.endpoint}.")
+    tell(f"Synthesizing {len(places)} stacks …")
     outdir = deploy.synthesize(emulator, env)
     if made := deploy.bootstrap(emulator, outdir):
-        say(f"Bootstrapped {', '.join(made)}.")
+        tell(f"Bootstrapped {', '.join(made)}.")
     there = {(s["account"], s["region"], s["name"]) for s in process.contents(emulator)["stacks"]}
     if new := [p.name for p in places if p.by_import and (p.account or ACCOUNT, p.region, p.name) not in there]:
-        say(f"{' and '.join(new)}: tables that exist are imported, which changes nothing about them; others are made.")
-    say("Deploying with the CDK CLI …")
-    deploy.deploy(emulator, outdir, say)
+        tell(f"{' and '.join(new)}: tables that exist are imported, which changes nothing about them; others are made.")
+    tell("Deploying with the CDK CLI …")
+    deploy.deploy(emulator, outdir, tell)
     process.ask(emulator, "/_holdfast/save")
-    say(f"All deployed in {time.monotonic() - began:.0f} s, {HELD}.")
+    tell(f"All deployed in {time.monotonic() - began:.0f} s, {HELD}.")
     print()
     show_recorded(emulator)
     show_settings(emulator)
@@ -113,10 +135,6 @@ def show_settings(emulator: process.Running) -> None:
     others = sorted({stack["account"] for stack in process.contents(emulator)["stacks"]} - {ACCOUNT})
     if others:
         print(f"In another account, AWS_ACCESS_KEY_ID is its id: {', '.join(others)}")
-
-
-def say(text: str) -> None:
-    print(printable(text), file=sys.stderr, flush=True)
 
 
 def _by_place(stacks: list[dict[str, str]]) -> dict[tuple[str, str], list[tuple[str, str]]]:

@@ -1,47 +1,22 @@
-"""`holdfast accept`: what was synthesized becomes the contract, once its difference has been shown and approved."""
+"""What `holdfast accept` writes: the synthesized contracts and the approvals of what they weaken."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from holdfast.contract import approvals, files, make, page, states, text
-from holdfast.contract.approvals import Approval
-from holdfast.contract.assembly import Synthesized, environments_in, stacks
+from holdfast.contract import approvals, files, make, page, states
+from holdfast.contract.approvals import Approval, Review
+from holdfast.contract.assembly import Synthesized
 from holdfast.contract.diff import Change, diff
-from holdfast.contract.groups import blocks
 from holdfast.contract.guards import environment
 from holdfast.contract.refused import ID, missing, unacceptable
 from holdfast.errors import InputError
-from holdfast.text import counted, printable
-
-if TYPE_CHECKING:
-    from holdfast.estate.finder import Project
-    from holdfast.rules.base import Finding
 
 Json = dict[str, Any]
-Ask = Callable[[str], str]
-REFUSED = 1  # a rule fails, or a change weakens without an approval: nothing is written
-FAILURES = 10  # that are shown
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
-    """What was given on the command line, and how to ask for the rest; None: there is no one to ask."""
-
-    because: str | None = None
-    by: str | None = None
-    until: str | None = None
-    ask: Ask | None = None
-
-    @property
-    def complete(self) -> bool:
-        return None not in (self.because, self.by, self.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,64 +28,46 @@ class Before:
     says: str
 
 
-def run(
-    outdir: Path,
-    folder: Path,
-    say: Callable[[str], None],
-    *,
-    answers: Answers,
-    today: date,
-    against: str | None,
-    project: Project | None = None,
-) -> int:
-    found = stacks(outdir)
-    made = _made(outdir, found)
-    failed = _failed(outdir, found, project, today) if project else []
-    until = _day(answers.until, today) if answers.until is not None else None
-    if os.environ.get("CI", "").lower() not in ("", "0", "false"):
-        raise InputError("accept writes what a person has reviewed, so it does not run in CI: run it on your machine")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What would be written, and how that differs from before."""
+
+    folder: Path
+    made: Mapping[str, Json]
+    before: Before
+    left: Sequence[str]  # contracts whose stack is not synthesized any more
+    changes: Sequence[Change]
+    known: Mapping[str, Approval]
+    review: Review
+
+    def write(self, given: Iterable[Approval]) -> None:
+        """The contracts and these approvals; approvals that are used up or have nothing left to approve go."""
+        states = self.review.states.items()
+        stale = [
+            name
+            for name, state in states
+            if state != "used" and (state == "spent" or self.known[name].stack in self.before.contracts)
+        ]
+        texts = {approvals.file_name(a, self.before.spent): approvals.text(a) for a in given}
+        _write(self.folder, self.made, self.left, texts, stale)
+
+
+def proposal(folder: Path, made: Mapping[str, Json], against: str | None, today: date) -> Proposal:
     before = _before(folder, made, against)
-    left = _left(folder, made)
     known = approvals.read(folder)
     changes = diff(before.contracts, made)
-    seen = approvals.review(changes, known, before.spent, today)
-    say(text.text(changes, before.says, approvals.Review(used=seen.used)))
-    if failed:
-        from holdfast.report import render
-
-        say(render("text", failed[:FAILURES], command="accept", env=""))
-        more = f", of which {FAILURES} are shown" if len(failed) > FAILURES else ""
-        lost = f"{counted(len(failed), 'rule')} failed{more}: a wrong contract cannot be accepted"
-        print(f"holdfast: {lost}; nothing was written", file=sys.stderr)
-        return REFUSED
-    if refusal := _refusal(seen.open, answers):
-        print(f"holdfast: {refusal}; nothing was written", file=sys.stderr)
-        return REFUSED
-    given = list(_asked(seen.open, answers, until, today))
-    stale = [n for n, s in seen.states.items() if s != "used" and (s == "spent" or known[n].stack in before.contracts)]
-    _write(folder, made, left, {approvals.file_name(a, before.spent): approvals.text(a) for a in given}, stale)
-    also = f", {counted(len(given), 'approval')} to {approvals.FOLDER}/" if given else ""
-    gone = f"; removed {', '.join(left)}" if left else ""
-    wrote = counted(len(made), "contract")
-    print(f"{text.summary(changes)}; wrote {wrote} to {files.FOLDER}/{also}{gone}", file=sys.stderr)
-    return 0
+    return Proposal(
+        folder=folder,
+        made=made,
+        before=before,
+        left=_left(folder, made),
+        changes=changes,
+        known=known,
+        review=approvals.review(changes, known, before.spent, today),
+    )
 
 
-def _failed(outdir: Path, found: Sequence[Synthesized], project: Project, today: date) -> list[Finding]:
-    """What `check` will say of the declared stacks, the worst first: no contract can excuse it."""
-    from holdfast.contract import check_command
-    from holdfast.report.places import at_declarations
-    from holdfast.rules.base import ORDER
-    from holdfast.verdict import Outcome
-
-    check_command.prepare(outdir, project.estate)
-    environments = environments_in((s.seen for s in found), project.estate)
-    findings = check_command.judged(found, project.estate, environments, today)
-    failed = [f for f in findings if f.outcome is Outcome.FAIL]
-    return at_declarations(sorted(failed, key=lambda f: ORDER[f.rule.severity]), project)
-
-
-def _made(outdir: Path, found: Iterable[Synthesized]) -> dict[str, Json]:
+def synthesized(outdir: Path, found: Iterable[Synthesized]) -> dict[str, Json]:
     made = make.made(found)
     if not made:
         raise InputError(f"{outdir} has no stack: run `cdk synth -c env=all` first")
@@ -151,59 +108,6 @@ def _left(folder: Path, made: Mapping[str, Json]) -> list[str]:
     here = {environment(c) for c in made.values()}
     others = sorted(p for p in (folder / files.FOLDER).glob("*.json") if p.stem not in made)
     return [p.stem for p in others if environment(files.read(p)) in here]
-
-
-# Reason, approver and end
-
-
-def _refusal(needed: Sequence[Change], answers: Answers) -> str:
-    """Why nothing can be written, where that is so."""
-    fixed = [c for c in needed if not c.approvable]
-    if fixed:
-        names = ", ".join(dict.fromkeys(c.store or c.stack for c in fixed))
-        return (
-            f"{printable(names)}: personal durable data in production keeps deletion protection, RETAIN and its key, "
-            "and nothing approves their loss"
-        )
-    if needed and not answers.complete and answers.ask is None:
-        return f"{counted(len(needed), 'change')} to approve, and no terminal to ask: give --because, --by and --until"
-    return ""
-
-
-def _asked(needed: Sequence[Change], answers: Answers, until: date | None, today: date) -> Iterator[Approval]:
-    """One answer for what is told as one; of each stack with the same answer one file."""
-    found: dict[tuple[str, str, str, date], list[Change]] = {}
-    for block in blocks(needed):
-        if not answers.complete and answers.ask:
-            print(f"\n{block.kind.value}: {printable(block.title)}", file=sys.stderr)
-            print("\n".join(f"  {printable(line)}" for line in block.lines), file=sys.stderr)
-        because = answers.because if answers.because is not None else _text(answers.ask, "why? ")
-        by = answers.by if answers.by is not None else _text(answers.ask, "who approves it? ")
-        end = until or _day(_text(answers.ask, "until which day (YYYY-MM-DD)? "), today)
-        if not because.strip() or not by.strip():
-            raise InputError("an approval says why and who: nothing was written")
-        for change in block.changes:
-            found.setdefault((change.stack, because.strip(), by.strip(), end), []).append(change)
-    for (stack, because, by, end), changes in found.items():
-        entries = dict.fromkeys(approvals.entry(c) for c in changes)
-        yield Approval(stack, because, by, end, tuple(entries))
-
-
-def _text(ask: Ask | None, question: str) -> str:
-    try:
-        return ask(question) if ask else ""
-    except EOFError:
-        raise InputError("no answer: nothing was written") from None
-
-
-def _day(text: str, today: date) -> date:
-    try:
-        found = date.fromisoformat(text.strip())
-    except ValueError:
-        raise InputError(f"{text!r} is not a day such as {today.isoformat()}: nothing was written") from None
-    if found < today:
-        raise InputError(f"{found} is over: an approval ends today or later; nothing was written")
-    return found
 
 
 # Files

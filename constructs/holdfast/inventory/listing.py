@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import fill
 from typing import Any
 
 from holdfast.estate.estate import Estate
@@ -13,7 +14,8 @@ from holdfast.model.declaration import DeclarationError
 from holdfast.model.facts import NONE, Fact, Guard
 from holdfast.model.store import Store
 from holdfast.policy.required import lifetime
-from holdfast.text import columns
+from holdfast.terminal import coloured, table, width
+from holdfast.text import counted
 
 VERSION = 1
 
@@ -143,44 +145,35 @@ def _stream(stream: Stream | None, placed: Placed) -> dict[str, Any] | None:
     return {"view": stream.view.value, "consumer": consumer, "pending": stream.pending}
 
 
-def _text(rows: list[dict[str, Any]], stores: list[dict[str, Any]]) -> Iterator[str]:
-    table = [["environment", "stack", "table", "indexes", "data", "state", "guards"]]
-    for r in rows:
-        state = [r["usage"], *([r["governance"]] if r["governance"] != "stack" else [])]
-        state += [] if r["deployed"] else ["not deployed"]
-        table.append(
-            [
-                r["environment"],
-                r["stack"],
-                r["table"],
-                str(len(r["indexes"])),
-                f"{r['lifetime']} {r['data']}",
-                ", ".join(state),
-                _short_names(r["guards"]),
-            ]
-        )
-    if rows:
-        yield columns(table)
+def _text(tables: list[dict[str, Any]], stores: list[dict[str, Any]]) -> Iterator[str]:
+    if tables:
+        header = ["environment", "stack", "table", "indexes", "data", "state", "guards"]
+        yield _drawn([header, *([*_where(r, "table"), str(len(r["indexes"])), *_data(r, _state(r))] for r in tables)])
     if stores:
-        names = ("environment", "stack", "store", "kind", "data", "guards")
-        lines = [
-            [
-                r["environment"],
-                r["stack"],
-                r["store"],
-                r["kind"],
-                f"{r['lifetime']} {r['data']}",
-                _short_names(r["guards"]),
-            ]
-            for r in stores
-        ]
-        yield columns([list(names), *lines])
-    indexes = sum(len(r["indexes"]) for r in rows)
-    assumed = sum(len(r["assumed"]) for r in (*rows, *stores))
-    yield (
-        f"{len(rows)} tables, {indexes} indexes, {len(stores)} other stores, "
-        f"{assumed} assumed facts (--assumed lists them)"
-    )
+        header = ["environment", "stack", "store", "kind", "data", "guards"]
+        yield _drawn([header, *([*_where(r, "store"), r["kind"], *_data(r)] for r in stores)])
+    indexes = sum(len(r["indexes"]) for r in tables)
+    assumed = counted(sum(len(r["assumed"]) for r in (*tables, *stores)), "assumed fact")
+    others = counted(len(stores), "other store")
+    of_tables = f"{counted(len(tables), 'table')}, {indexes} {'index' if indexes == 1 else 'indexes'}"
+    yield f"{of_tables}, {others}, {assumed} (see --assumed)"
+
+
+def _drawn(rows: Sequence[Sequence[str]], headings: int = 2) -> str:
+    return table(rows, width(), headings=headings, colour=coloured())
+
+
+def _where(row: dict[str, Any], name: str) -> list[str]:
+    return [row["environment"], row["stack"], row[name]]
+
+
+def _data(row: dict[str, Any], *more: str) -> list[str]:
+    return [f"{row['lifetime']} {row['data']}", *more, _short_names(row["guards"])]
+
+
+def _state(row: dict[str, Any]) -> str:
+    governed = [] if row["governance"] == "stack" else [row["governance"]]
+    return ", ".join([row["usage"], *governed, *([] if row["deployed"] else ["not deployed"])])
 
 
 def _short_names(names: Iterable[str]) -> str:
@@ -193,10 +186,14 @@ def _short_names(names: Iterable[str]) -> str:
 def _assumed_text(rows: list[dict[str, Any]]) -> str:
     if not rows:
         return "Nothing is assumed: every fact is documented."
-    table = [["environment", "table", "fact", "assumed"]]
     by_reason: dict[str, list[list[str]]] = {}
     for r in rows:
         value = f"{r['index']}: {r['value']}" if r["index"] else r["value"]
         by_reason.setdefault(r["reason"], []).append([r["environment"], r["table"], r["fact"], value])
-    parts = [f"{reason}\n\n{columns([table[0], *group])}" for reason, group in by_reason.items()]
-    return "\n\n\n".join([*parts, f"{len(rows)} assumed facts, {len(by_reason)} reasons"])
+    header = ["environment", "table", "fact", "assumed"]
+    parts = [f"{_wrapped(reason)}\n\n{_drawn([header, *group], 1)}" for reason, group in by_reason.items()]
+    return "\n\n\n".join([*parts, f"{counted(len(rows), 'assumed fact')}, {counted(len(by_reason), 'reason')}"])
+
+
+def _wrapped(text: str) -> str:
+    return fill(text, columns, break_on_hyphens=False) if (columns := width()) else text

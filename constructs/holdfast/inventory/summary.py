@@ -19,7 +19,7 @@ from holdfast.model.facts import Guard
 from holdfast.rules import GUARDING, stores
 from holdfast.rules.base import Rule
 from holdfast.rules.engine import verdict
-from holdfast.text import columns
+from holdfast.terminal import coloured, table, width
 from holdfast.verdict import PASS
 
 COLUMNS = tuple(guard for guard in Guard if guard is not Guard.TAGS)  # which everything has
@@ -60,7 +60,7 @@ def summary(outdir: Path, estate: Estate) -> str:
             total = [a + b for a, b in zip(total, counts, strict=True)]
             rows.append([env.label, p.name, p.region, *map(str, counts)])
         rows.append([env.label, "all", "", *map(str, total)])
-    return columns(rows)
+    return table(rows, width(), headings=1, colour=coloured())
 
 
 def _stores(placed: Placed, stack: StackSeen) -> list[StoreSubject[Any]]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.model.facts import Guard
 from holdfast.rules.base import ORDER, Finding, Severity
-from holdfast.text import columns, counted, printable
+from holdfast.terminal import table
+from holdfast.text import counted, printable
 from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
 
@@ -64,9 +65,11 @@ def _lines(f: Finding, colour: bool, others: Sequence[Finding] = ()) -> list[str
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    tables, stacks = len({f.table for f in findings if f.table}), len({(f.stack, f.environment) for f in findings})
+    stores, stacks = len({f.table for f in findings if f.table}), len({(f.stack, f.environment) for f in findings})
     counts = {o: sum(f.outcome is o for f in findings) for o in Outcome}
-    about = f"{tables} tables and stores, {stacks} stacks: " if findings else ""  # where only contracts are compared
+    about = (
+        f"{counted(stores, 'store')}, {counted(stacks, 'stack')}: " if findings else ""
+    )  # where only contracts are compared
     return (
         f"{about}{counts[Outcome.FAIL]} failed, {counts[Outcome.UNKNOWN]} unknown, "
         f"{counts[Outcome.PASS]} passed, {counts[Outcome.EXEMPT]} exempt"
@@ -133,8 +136,7 @@ def _block(
     row = rows.get((env or "", name))
     if row and (gaps := apart(row)):
         cells = [["", "intent", "deployed", "live"], *([g.label, *c] for g, c in gaps.items())]
-        header, _, *body = columns(cells).splitlines()
-        yield from (f"  {line}" for line in (header, *body))
+        yield from (f"  {line}" for line in table(cells).splitlines())
     said = ""
     for f in findings:
         word = f"{WORDS[f.outcome]:4}"
@@ -154,6 +156,6 @@ def audit_summary(findings: Sequence[Finding], rows: Sequence[Row]) -> str:
     gaps = sum(bool(apart(r)) for r in rows)
     failed_as = f"{len(failed)} failed ({worst})" if failed else "0 failed"
     return (
-        f"{len(rows)} declared tables, {gaps} with a gap: {failed_as}, "
+        f"{counted(len(rows), 'declared table')}, {gaps} with a gap: {failed_as}, "
         f"{counts[Outcome.UNKNOWN]} unknown, {counts[Outcome.PASS]} passed, {counts[Outcome.EXEMPT]} exempt"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,8 +10,11 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli import options
+from holdfast.cli.output import report
 from holdfast.contract import check, files, make, stamp
 from holdfast.contract.assembly import Synthesized, environments_in, stacks
+from holdfast.days import day
 from holdfast.errors import InputError
 from holdfast.garbage import uncollected
 from holdfast.report.places import contracts_folder, shown_from
@@ -33,13 +37,24 @@ NEITHER = (
 )
 
 
-def run(outdir: Path, estate: Estate | None, env: str | None, today: date) -> tuple[list[Finding], str]:
-    """The findings, and the environments that they are about."""
+def arguments(command: argparse.ArgumentParser) -> None:
+    options.outdir(command)
+    command.add_argument("--env", help="prod, test or all: only this is judged, and has to be there")
+    options.findings(command)
+    options.estate(command)
+
+
+def run(args: argparse.Namespace) -> int:
+    wanted = options.wanted(args)
+    project = options.project_if_any(args)
     with uncollected():
-        return _run(outdir, estate, env, today)
+        found, environments = _found(args.outdir, project.estate if project else None, args.env, day(args.at))
+    findings = [f for f in found if f.rule.id in wanted]
+    return report(args, findings, command="check", env=environments, project=project, outdir=args.outdir)
 
 
-def _run(outdir: Path, estate: Estate | None, env: str | None, today: date) -> tuple[list[Finding], str]:
+def _found(outdir: Path, estate: Estate | None, env: str | None, today: date) -> tuple[list[Finding], str]:
+    """The findings, and the environments that they are about."""
     asked = estate.named(env) if estate and env else ()
     folder = contracts_folder()
     if estate is None and folder is None:
