@@ -18,9 +18,9 @@ from holdfast.cfn.compare import ABSENT, differences
 from holdfast.contract import files, make, text
 from holdfast.contract.assets import digest
 from holdfast.contract.diff import SERIOUS, Change, Kind, diff
-from holdfast.contract.document import as_json
 from holdfast.contract.guards import store_name
 from holdfast.contract.refused import unacceptable
+from holdfast.report.difference import as_json
 
 CONTRACTS = Contracts()
 ORDERS, ORDERS_TABLE = "Orders-production", "orders-production"

@@ -20,9 +20,9 @@ from holdfast import Environment, Guard, Table
 from holdfast.cfn import normal
 from holdfast.contract import text
 from holdfast.contract.diff import SERIOUS, Change, Kind, diff
-from holdfast.contract.document import as_json
 from holdfast.contract.groups import blocks
 from holdfast.policy.required import lifetime, required
+from holdfast.report.difference import as_json
 
 CONTRACTS = Contracts()
 SALES, STORES, NEWS = "Orders-production", "Stores-live", "Newsletter-live"

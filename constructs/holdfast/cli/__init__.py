@@ -321,9 +321,10 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _diff(args: argparse.Namespace) -> int:
-    from holdfast.contract import approvals, document, files, states, text
+    from holdfast.contract import approvals, files, states, text
     from holdfast.contract.diff import diff
     from holdfast.days import day
+    from holdfast.report import difference
     from holdfast.report.places import shown_from
 
     folder, base = states.compared(args.against)
@@ -334,11 +335,13 @@ def _diff(args: argparse.Namespace) -> int:
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and args.output is None
     match args.format:
         case "json":
-            made = document.as_json(changes, base.says, review, {**before, **after}, shown_from(folder / files.FOLDER))
+            made = difference.as_json(
+                changes, base.says, review, {**before, **after}, shown_from(folder / files.FOLDER)
+            )
         case "markdown":
             made = text.markdown(changes, base.says, review)
         case "sarif":
-            made = document.sarif(changes, review, folder, _declared(args, folder))
+            made = difference.sarif(changes, review, folder, _declared(args, folder))
         case _:
             made = text.text(changes, base.says, review, colour=colour)
     _put(args, made)
