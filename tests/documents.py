@@ -1,9 +1,10 @@
 """Documents whose commands are run: each is typed in a copy of the repository, section by section.
 
 In a ```console block, a line that begins with ``$ `` is a command, and what follows is its output. A line ``…``
-stands for lines that are left out, ``…`` at the end of a line for the rest of it. A ```diff block is applied. A comment
-above a block says more: ``<!-- needs: emulator -->``, or ``<!-- not run: why -->``. Each section begins with the repository as it
-is, on a branch of its own. UPDATE_DOCUMENTS=1 writes the output of today, with the same lines left out.
+stands for lines that are left out, ``…`` at the end of a line for the rest of it. A ```diff block is applied. A
+comment above a block says more: ``<!-- needs: emulator -->``, or ``<!-- not run: why -->``. Each section begins with
+the repository as it is, on a branch of its own. UPDATE_DOCUMENTS=1 writes the output of today, with the same lines
+left out.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def blocks(document: Path) -> Iterator[Block]:
 
 
 def repository(folder: Path) -> Path:
-    """A copy whose first commit has the contracts of the incident's last deploy, and whose second has those of today."""
+    """A copy: its first commit has the contracts of the incident's last deploy, its second those of today."""
     skipped = (".git", ".holdfast", "cdk.out", ".*_cache", ".hypothesis", *BESIDE)
     shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*skipped))
     for name in BESIDE:

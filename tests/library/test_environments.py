@@ -33,7 +33,6 @@ from holdfast.contract import make
 from holdfast.contract.diff import Kind, diff
 from holdfast.contract.page import page
 from holdfast.policy.required import required
-from holdfast.shared.applications.statements import policy_name
 
 ONE, TWO = "111122223333", "444455556666"
 WIDE = Environment("live", Tier.PROD, "eu-west-1", account=ONE, also=(Place("us-east-1", ONE), Place("eu-west-1", TWO)))
@@ -200,7 +199,7 @@ def test_an_estates_own_word_for_production_is_not_lost_in_silence(acme: Path) -
 
 def test_a_policy_of_applications_has_a_name_of_its_own_in_every_region() -> None:
     places = estate(stack(stores=(FILES,)), environments=(WIDE,)).placements()
-    assert [(p.account, policy_name(p)) for p in places] == [
+    assert [(p.account, p.application_policy) for p in places] == [
         (ONE, "shop-applications-live"),
         (ONE, "shop-applications-live-us-east-1"),
         (TWO, "shop-applications-live"),

@@ -15,14 +15,15 @@ from holdfast.contract.diff import diff
 from holdfast.contract.history import History, Json, Version
 from holdfast.contract.make import brought_up
 from holdfast.contract.pairing import renames, resources
+from holdfast.contract.words import few
 from holdfast.days import days
 from holdfast.errors import InputError
+from holdfast.kinds.table.observed import TABLE
 from holdfast.rules.gap import Commit
 from holdfast.text import counted
 from holdfast.unknown import Unknown
 
 LOOKED_AT = 100  # versions of a stack's contract
-NAMED = 3  # differences, or changes that wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,7 @@ class Running:
                 return f"runs an unknown contract: {self.why}"
             return (
                 f"runs what is not a reviewed contract: the nearest is {self.nearest}, "
-                f"these properties differ: {_listed(self.differs)}"
+                f"these properties differ: {few(self.differs)}"
             )
         text = f"runs the contract of {self.commit}"
         if self.first:
@@ -65,16 +66,11 @@ class Running:
             return f"{text}, which is the latest"
         age = counted(max(0, days(self.pending[0].commit.when, now)), "day")
         waiting = sorted(self.pending, key=lambda p: not p.protects)
-        what = _listed([f"{p.says} ({p.commit.sha[:7]})" for p in waiting], "; ")
+        what = few((f"{p.says} ({p.commit.sha[:7]})" for p in waiting), between="; ")
         return (
             f"{text}, {counted(len(self.pending), 'contract change')} behind; "
             f"{'merged' if merged else 'committed'} and not deployed for {age}: {what}"
         )
-
-
-def _listed(items: Sequence[str], between: str = ", ") -> str:
-    more = len(items) - NAMED
-    return between.join(items[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def normal(template: Mapping[str, Any]) -> Json | Unknown:
@@ -156,9 +152,9 @@ def _stronger(before: Json, after: Json) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for id_, resource in new.items():
         former = old.get(renamed.get(id_, id_))
-        for guard in guards.guards_of(str(resource.get("Type"))) if former else ():
-            was, is_ = (guard.strength(read(r, guard.path)) for r in (former, resource))
-            if is_ and (was is None or is_ > was):
+        for guard in guards.readings(guards.type_of(resource)) if former else ():
+            was, is_ = (guard.strength(read(r, guard.source)) for r in (former, resource))
+            if is_ and (was is None or is_ > was) and id_ not in found.get(guard.within, ()):
                 found.setdefault(guard.label, []).append(id_)
     return found
 
@@ -171,7 +167,7 @@ def _guards(found: Mapping[str, list[str]], contract: Json, word: str) -> Iterat
         together.setdefault(tuple(of), []).append(label)
     for ids, labels in together.items():
         kinds = {known[id_].get("Type") for id_ in ids}
-        noun = "table" if kinds == {guards.TABLE} else "store" if kinds <= guards.STORES.keys() else "resource"
+        noun = "table" if kinds == {TABLE} else "store" if kinds <= guards.STORES.keys() else "resource"
         on = (guards.store_name(known[ids[0]]) or ids[0]) if len(ids) == 1 else counted(len(ids), noun)
         *first, last = labels
         yield f"{word}{', '.join(first)}{' and ' if first else ''}{last} on {on}"

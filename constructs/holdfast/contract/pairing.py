@@ -9,10 +9,11 @@ from typing import Any
 
 from holdfast.cfn import normal
 from holdfast.cfn.facts import facts
-from holdfast.cfn.tree import read
+from holdfast.cfn.tree import mapping, read
 from holdfast.contract import guards
 from holdfast.contract.guards import environment, physical_name, store_name, type_of
 from holdfast.contract.tags import with_our_names
+from holdfast.kinds.table.observed import GLOBAL_TABLE, TABLE
 
 Json = dict[str, Any]
 Place = tuple[str, str]  # stack id and logical id
@@ -207,7 +208,7 @@ def _renamed(one: Mapping[str, Json], other: Mapping[str, Json]) -> dict[Place, 
 def _named_store(resource: Json) -> Hashable:
     """A table keeps its name as a global table."""
     kind = type_of(resource)
-    return (guards.TABLE if kind == guards.GLOBAL_TABLE else kind, name) if (name := physical_name(resource)) else None
+    return (TABLE if kind == GLOBAL_TABLE else kind, name) if (name := physical_name(resource)) else None
 
 
 def _same_shape(contract: Json, resource: Json) -> Hashable:
@@ -238,8 +239,7 @@ def resources(contract: Json) -> Json:
 
 def body(contract: Json) -> Json:
     """As it stands in the template."""
-    found = contract["template"].get("Resources")
-    return found if isinstance(found, dict) else {}
+    return mapping(contract["template"].get("Resources"))
 
 
 def flat(contracts: Mapping[str, Json]) -> dict[str, Json]:

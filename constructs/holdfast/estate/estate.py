@@ -17,7 +17,6 @@ from holdfast.model.owners import Owner
 from holdfast.model.regions import partition
 from holdfast.model.store import Store
 from holdfast.policy.required import DEFAULT, Policy, TagSource
-from holdfast.shared.applications.statements import policy_name
 
 STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,127}")
 
@@ -226,7 +225,7 @@ class Estate:
                 _claim(owners, placed, store.kind, name, store)
             # IAM knows no regions: its names are the account's.
             policies = [placed.fill(access.name) for access in placed.stack.access]
-            for name in (*policies, *([policy_name(placed)] if placed.stores else [])):
+            for name in (*policies, *([placed.application_policy] if placed.stores else [])):
                 _claim(owners, placed, "policy", name, placed.stack, everywhere=True)
 
     def _check_users(self, placed: Placed) -> None:

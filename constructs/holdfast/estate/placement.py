@@ -85,6 +85,14 @@ class Placed:
         return f"holdfast-{self.id}-key"
 
     @property
+    def application_policy(self) -> str:
+        """The name of the policy for applications; IAM knows no regions, so in any but the first it says which."""
+        first = places(self.stack, self.env)[0].region
+        elsewhere = f"-{self.region}" if self.region != first else ""
+        name = self.stack.applications or f"{self.stack.system}-applications-{{env}}"
+        return f"{self.fill(name)}{elsewhere}"
+
+    @property
     def addresses(self) -> tuple[str, ...]:
         """Where alarms are told."""
         return tuple(self.fill(address) for address in self.tell)

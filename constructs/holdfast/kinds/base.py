@@ -14,6 +14,7 @@ from holdfast.model.environment import Tier
 from holdfast.model.facts import Guard
 from holdfast.model.store import Store
 from holdfast.shared.alarms.alarm import Alarm
+from holdfast.shared.readings import Protection
 from holdfast.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class Kind(Generic[S]):
     declaration: type[S]
     identity: Mapping[str, str]  # the types of resource that are the store itself, and the property that names each
     made: frozenset[str]  # every type that its construct makes, beside those that all stacks have
+    guards: tuple[Protection, ...]  # how each guard is read from a contract, and which way it is stronger
     needs: Needs[S]
     alarms: Callable[[Placed, S], Iterator[Alarm]]
     logs: Callable[[Placed, S], Iterator[str]]  # the log groups that it, and what stands beside it, writes to

@@ -9,6 +9,7 @@ from holdfast.kinds.base import Kind
 from holdfast.kinds.broker import types
 from holdfast.kinds.broker.alarms import alarms
 from holdfast.kinds.broker.declaration import Broker
+from holdfast.kinds.broker.guards import PROTECTIONS
 from holdfast.kinds.broker.live import READING
 from holdfast.kinds.broker.needs import NEEDS
 from holdfast.kinds.broker.settings import written_logs
@@ -28,6 +29,7 @@ BROKER = Kind(
     declaration=Broker,
     identity=types.IDENTITY,
     made=frozenset({types.BROKER, types.SETTINGS, types.TOPIC}),
+    guards=PROTECTIONS,
     needs=NEEDS,
     alarms=alarms,
     logs=written_logs,

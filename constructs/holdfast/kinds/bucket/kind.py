@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.kinds.base import Kind, none
 from holdfast.kinds.bucket import types
 from holdfast.kinds.bucket.declaration import Bucket
+from holdfast.kinds.bucket.guards import PROTECTIONS
 from holdfast.kinds.bucket.live import READING
 from holdfast.kinds.bucket.needs import NEEDS
 from holdfast.shared.vault.settings import BUCKET_BACKUP_POLICY
@@ -27,6 +28,7 @@ BUCKET = Kind(
     declaration=Bucket,
     identity=types.IDENTITY,
     made=frozenset({types.BUCKET, types.POLICY, "Custom::S3AutoDeleteObjects"}),
+    guards=PROTECTIONS,
     needs=NEEDS,
     alarms=none,
     logs=none,

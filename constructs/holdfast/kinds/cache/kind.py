@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.kinds.base import Kind, none
 from holdfast.kinds.cache import types
 from holdfast.kinds.cache.declaration import Cache
+from holdfast.kinds.cache.guards import PROTECTIONS
 from holdfast.kinds.cache.live import READING
 from holdfast.kinds.cache.needs import NEEDS
 from holdfast.kinds.cache.settings import written_logs
@@ -27,6 +28,7 @@ CACHE = Kind(
     declaration=Cache,
     identity=types.IDENTITY,
     made=frozenset({types.CACHE, types.PARAMETERS, types.SUBNETS, types.USER, types.USERS}),
+    guards=PROTECTIONS,
     needs=NEEDS,
     alarms=none,
     logs=written_logs,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.kinds.base import Kind
 from holdfast.kinds.database.alarms import alarms
 from holdfast.kinds.database.declaration import Database
+from holdfast.kinds.database.guards import PROTECTIONS
 from holdfast.kinds.database.live import READING
 from holdfast.kinds.database.needs import NEEDS
 from holdfast.kinds.database.settings import written_logs
@@ -44,6 +45,7 @@ DATABASE = Kind(
             *("AWS::SSM::Parameter", "Custom::Trigger"),
         }
     ),
+    guards=PROTECTIONS,
     needs=NEEDS,
     alarms=alarms,
     logs=written_logs,

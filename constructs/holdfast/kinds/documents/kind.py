@@ -9,6 +9,7 @@ from holdfast.kinds.base import Kind
 from holdfast.kinds.documents import types
 from holdfast.kinds.documents.alarms import alarms
 from holdfast.kinds.documents.declaration import DocumentDatabase
+from holdfast.kinds.documents.guards import PROTECTIONS
 from holdfast.kinds.documents.live import READING
 from holdfast.kinds.documents.needs import NEEDS
 from holdfast.kinds.documents.settings import written_logs
@@ -28,6 +29,7 @@ DOCUMENTS = Kind(
     declaration=DocumentDatabase,
     identity=types.IDENTITY,
     made=frozenset({types.DOCUMENTS, types.DOCUMENTS_INSTANCE, types.PARAMETERS, types.SUBNETS}),
+    guards=PROTECTIONS,
     needs=NEEDS,
     alarms=alarms,
     logs=written_logs,

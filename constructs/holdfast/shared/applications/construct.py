@@ -9,7 +9,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from holdfast.estate.placement import Placed
-from holdfast.shared.applications.statements import Use, policy_name
+from holdfast.shared.applications.statements import Use
 from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, acknowledge
 
 
@@ -18,7 +18,7 @@ def application_policy(scope: Construct, placed: Placed, uses: Iterable[Use]) ->
     policy = iam.CfnManagedPolicy(
         scope,
         "Applications",
-        managed_policy_name=policy_name(placed),
+        managed_policy_name=placed.application_policy,
         description=f"Use of the stores of {placed.name}",
         policy_document={"Version": "2012-10-17", "Statement": [use.statement for use in listed]},
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.cfn.dig import ACCOUNT
-from holdfast.estate.placement import Placed, places
+from holdfast.estate.placement import Placed
 from holdfast.model.regions import partition
 
 
@@ -25,14 +25,6 @@ class Use:
     def statement(self) -> dict[str, Any]:
         said = {"Sid": self.sid, "Effect": "Allow", "Action": list(self.actions), "Resource": list(self.resources)}
         return said | ({"Condition": self.condition} if self.condition else {})
-
-
-def policy_name(placed: Placed) -> str:
-    """IAM knows no regions, so in any but the first the name says which."""
-    first = places(placed.stack, placed.env)[0].region
-    elsewhere = f"-{placed.region}" if placed.region != first else ""
-    name = placed.stack.applications or f"{placed.stack.system}-applications-{{env}}"
-    return f"{placed.fill(name)}{elsewhere}"
 
 
 def arn(placed: Placed, service: str, name: str, *more: Any) -> Any:

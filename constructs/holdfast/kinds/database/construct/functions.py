@@ -19,7 +19,6 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk import triggers
 from constructs import Construct
 
-import holdfast
 from holdfast.cfn.dig import ACCOUNT
 from holdfast.kinds.bucket.construct import GuardedBucket
 from holdfast.kinds.database import layer
@@ -36,7 +35,7 @@ TIMEOUT = cdk.Duration.minutes(15)
 # The trigger has to wait longer than its function runs, or CloudFormation gets no answer for an hour.
 MIGRATE_TIMEOUT, TRIGGER_TIMEOUT = cdk.Duration.seconds(FUNCTION_SECONDS), cdk.Duration.minutes(14)
 ARCHIVE = "archive"
-PACKAGE = Path(holdfast.__file__).parent
+PACKAGE = Path(__file__).parents[3]
 HANDLER = "functions/database/handler.py"
 # All of Holdfast that the handler needs, and no more: an edit of any other module deploys no function anew.
 CARRIED = (
