@@ -20,7 +20,7 @@ from holdfast.contract.assets import digest
 from holdfast.contract.diff import SERIOUS, Change, Kind, diff
 from holdfast.contract.guards import store_name
 from holdfast.contract.refused import unacceptable
-from holdfast.report.difference import as_json
+from holdfast.report.changes import as_json
 
 CONTRACTS = Contracts()
 ORDERS, ORDERS_TABLE = "Orders-production", "orders-production"

@@ -65,7 +65,7 @@ from holdfast.rules.engine import verdict
 from holdfast.rules.live import confirm, corrected, twins
 from holdfast.rules.schema import lint
 from holdfast.rules.subjects import TableSubject
-from holdfast.shared.access_policy.same import filled
+from holdfast.shared.access_policy import filled
 from holdfast.shared.account import Account, StackLive, TableSeen
 from holdfast.shared.key.observed import NamedKey, ObservedKey
 from holdfast.shared.key.policy import key_policy

@@ -22,7 +22,7 @@ from holdfast.contract import text
 from holdfast.contract.diff import SERIOUS, Change, Kind, diff
 from holdfast.contract.groups import blocks
 from holdfast.policy.required import lifetime, required
-from holdfast.report.difference import as_json
+from holdfast.report.changes import as_json
 
 CONTRACTS = Contracts()
 SALES, STORES, NEWS = "Orders-production", "Stores-live", "Newsletter-live"

@@ -11,7 +11,7 @@ from holdfast.contract import approvals, files, states, text
 from holdfast.contract.diff import diff
 from holdfast.days import day
 from holdfast.errors import InputError
-from holdfast.report import difference as documents
+from holdfast.report import changes as documents
 from holdfast.report.places import shown_from
 from holdfast.terminal import coloured
 

@@ -17,7 +17,7 @@ from holdfast.rules import every_store
 from holdfast.rules.access import admits_own_only, judge_policy, open_statements
 from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import KeySubject, Resource, TableSubject
-from holdfast.shared.access_policy.same import filled, same_policy
+from holdfast.shared.access_policy import filled, same_policy
 from holdfast.shared.account import Aspect
 from holdfast.shared.key.observed import USABLE, NamedKey, ObservedKey
 from holdfast.shared.key.policy import keeps_key, key_policy

@@ -11,7 +11,7 @@ from holdfast.kinds.table.declaration import Index, Key, Projection, Provisioned
 from holdfast.kinds.table.observed import TABLE
 from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import TableSubject
-from holdfast.shared.access_policy.same import filled, same_policy
+from holdfast.shared.access_policy import filled, same_policy
 from holdfast.unknown import Unknown
 from holdfast.verdict import PASS, Verdict, fail, unknown
 

@@ -18,7 +18,7 @@ from holdfast.kinds.bucket.types import BUCKET, IDENTITY, POLICY
 from holdfast.kinds.find import identified
 from holdfast.kinds.need import Need, about, absent, at_least, exactly, kept, met, needs, on, own_key, read_by, worst
 from holdfast.model.facts import Guard
-from holdfast.shared.access_policy.same import same_policy
+from holdfast.shared.access_policy import same_policy
 from holdfast.shared.logs.groups import log_days
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
