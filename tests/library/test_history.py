@@ -444,6 +444,18 @@ def test_a_stack_runs_the_latest_contract_or_one_before_it(repository: Path) -> 
     assert latest.told(day(13)) == f"runs the contract of {shas[3]} (2026-01-07), which is the latest"
 
 
+def test_a_key_and_a_recovery_period_that_are_not_deployed_are_told(repository: Path) -> None:
+    recovery = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": 7}
+    longer = recovery | {"RecoveryPeriodInDays": 30}
+    own_key = {"SSEEnabled": True, "KMSMasterKeyId": {"Ref": "Key"}}
+    commit(repository, day(1), Shop_prod=protected(PointInTimeRecoverySpecification=recovery))
+    commit(repository, day(3), Shop_prod=protected(PointInTimeRecoverySpecification=longer, SSESpecification=own_key))
+    found = runs(repository, protected(PointInTimeRecoverySpecification=recovery), 2)
+    assert [(p.says, p.protects) for p in found.pending] == [
+        ("recovery period and customer-managed key on orders", True)
+    ]
+
+
 def test_of_several_that_match_the_last_successful_update_decides(repository: Path) -> None:
     commit(repository, day(1), Shop_prod=bare())
     commit(repository, day(3), Shop_prod=protected())

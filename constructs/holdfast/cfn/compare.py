@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.cfn.tree import read
+
 Path = tuple[str, ...]
 # What tells one item of a list from another, in the order in which it is looked for.
 IDENTITIES = ("IndexName", "Sid", "Key", "Id", "LogicalId", "Name", "AttributeName", "AlarmName", "DimensionKey")
@@ -22,6 +24,12 @@ class _Absent:
 
 
 ABSENT = _Absent()
+
+
+def value_at(tree: Any, path: Path) -> Any:
+    """What stands at a place; null is as good as absent there."""
+    found = read(tree, path)
+    return ABSENT if found is None else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from holdfast.cfn.tree import parts
+
 LOGIC = frozenset({"Fn::And", "Fn::Or", "Fn::Not"})
 
 
@@ -20,7 +22,7 @@ def decided(conditions: Any, value: Callable[[Any], Any]) -> dict[str, bool]:
 
 def in_order(conditions: Mapping[str, Any]) -> Iterator[str]:
     """Names so that whatever a condition refers to comes before it; one that refers to itself never comes."""
-    needs = {name: set(_mentioned(raw)) & conditions.keys() for name, raw in conditions.items()}
+    needs = {name: _mentioned(raw) & conditions.keys() for name, raw in conditions.items()}
     needed_by: dict[str, list[str]] = {name: [] for name in conditions}
     for name, others in needs.items():
         for other in others:
@@ -35,16 +37,9 @@ def in_order(conditions: Mapping[str, Any]) -> Iterator[str]:
                 ready.append(other)
 
 
-def _mentioned(raw: Any) -> Iterator[str]:
-    waiting = [raw]
-    while waiting:
-        match waiting.pop():
-            case {"Condition": str(name)}:
-                yield name
-            case dict() as inner:
-                waiting.extend(inner.values())
-            case list() as items:
-                waiting.extend(items)
+def _mentioned(raw: Any) -> set[str]:
+    found = (part.get("Condition") for part in parts(raw) if isinstance(part, dict))
+    return {name for name in found if isinstance(name, str)}
 
 
 def _holds(raw: Any, known: Mapping[str, bool], value: Callable[[Any], Any]) -> bool | None:

@@ -11,6 +11,7 @@ from holdfast.cfn import bounded
 from holdfast.cfn.conditions import decided
 from holdfast.cfn.conditions import text as spelled
 from holdfast.cfn.facts import Property, facts
+from holdfast.cfn.tree import mapping, parts, texts
 from holdfast.cfn.values import NO_VALUE, NOWHERE, SUB, Walk
 from holdfast.errors import InputError
 
@@ -121,23 +122,15 @@ def _is_rewritten(found: Json) -> bool:
         return True
     if not _may_mention(found, ("Fn::Transform", "Fn::ForEach")):
         return False
-    waiting: list[Any] = [found]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            if any(name.startswith(("Fn::Transform", "Fn::ForEach")) for name in part):
-                return True
-            waiting.extend(part.values())
-        elif isinstance(part, list):
-            waiting.extend(part)
-    return False
+    names = (name for part in parts(found) if isinstance(part, dict) for name in part)
+    return any(name.startswith(("Fn::Transform", "Fn::ForEach")) for name in names)
 
 
 def _drop_bookkeeping(found: Json) -> None:
     """CDK's own parameter, rule and analytics, as CDK writes them, unless something refers to them."""
     resources = found.get("Resources")
-    for logical_id in [k for k, r in _items(resources) if _is_analytics(r)]:
-        if logical_id not in _names({k: r for k, r in _items(resources) if k != logical_id}):
+    for logical_id in [k for k, r in mapping(resources).items() if _is_analytics(r)]:
+        if logical_id not in _names({k: r for k, r in mapping(resources).items() if k != logical_id}):
             del found["Resources"][logical_id]
     rules, parameters = found.get("Rules"), found.get("Parameters")
     if not isinstance(parameters, dict) or not _is_own_parameter(parameters.get(BOOTSTRAP)):
@@ -147,10 +140,6 @@ def _drop_bookkeeping(found: Json) -> None:
         if _may_mention(rest, (BOOTSTRAP,)) and BOOTSTRAP in _names(rest):
             return
         del rules[CHECK]
-
-
-def _items(body: Any) -> list[tuple[str, Any]]:
-    return list(body.items()) if isinstance(body, dict) else []
 
 
 def _is_analytics(resource: Any) -> bool:
@@ -175,7 +164,7 @@ def _is_own_rule(rule: Any) -> bool:
 def _drop_unused(found: Json) -> None:
     """Parameters, mappings and conditions that nothing names have no effect; conditions name the others."""
     rest = {k: v for k, v in found.items() if k not in NAMED}
-    known = [name for section in NAMED for name, _ in _items(found.get(section))]
+    known = [name for section in NAMED for name in mapping(found.get(section))]
     names = _names(rest) if _may_mention(rest, known) else set()
     for section in NAMED:
         body = found.get(section)
@@ -204,15 +193,8 @@ def _may_mention(tree: Any, names: Sequence[str]) -> bool:
 def _names(tree: Any) -> set[str]:
     """Every text in a tree, and whatever stands in the holes of one."""
     found: set[str] = set()
-    waiting = [tree]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, str):
-            found.add(part)
-            if "${" in part:
-                found.update(hole.partition(".")[0] for hole in SUB.findall(part))
-        elif isinstance(part, dict):
-            waiting.extend(part.values())
-        elif isinstance(part, list):
-            waiting.extend(part)
+    for text in texts(tree):
+        found.add(text)
+        if "${" in text:
+            found.update(hole.partition(".")[0] for hole in SUB.findall(text))
     return found

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from holdfast.cfn.intrinsics import Reference, Resolver
+from holdfast.cfn.tree import mapping
 from holdfast.unknown import Unknown
 
 ALARM = "AWS::CloudWatch::Alarm"
@@ -207,7 +208,3 @@ def _dimensions(properties: Any) -> Iterator[dict[str, Any]]:
 
 def _without(properties: Any, names: frozenset[str]) -> Any:
     return {k: v for k, v in properties.items() if k not in names} if isinstance(properties, dict) else properties
-
-
-def mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -11,6 +11,7 @@ from typing import Any
 from holdfast.cfn import bounded, policies
 from holdfast.cfn.conditions import text as spelled
 from holdfast.cfn.facts import Property
+from holdfast.cfn.tree import parts
 from holdfast.errors import InputError
 
 Json = dict[str, Any]
@@ -283,16 +284,8 @@ def _json_inside(text: str) -> Any:
 
 def _is_plain(tree: Any) -> bool:
     """Whether no words of a text would be taken for a function of CloudFormation, and no name has a hole."""
-    waiting = [tree]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            if policies.is_function(part) or any("\ue000" in name for name in part):
-                return False
-            waiting.extend(part.values())
-        elif isinstance(part, list):
-            waiting.extend(part)
-    return True
+    objects = (part for part in parts(tree) if isinstance(part, dict))
+    return not any(policies.is_function(o) or any("\ue000" in name for name in o) for o in objects)
 
 
 def _json_with_holes(parts: list[Any]) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 
 from holdfast.cfn.compare import same
 from holdfast.cfn.conditions import in_order
-from holdfast.cfn.tree import texts
+from holdfast.cfn.tree import mapping, parts, texts
+from holdfast.cfn.values import NO_VALUE
 from holdfast.contract import policies
 from holdfast.contract.guards import Loss, losses
 
@@ -20,33 +21,21 @@ def redefined(base: Json, head: Json) -> dict[str, Path]:
     """{condition of both templates: what is defined otherwise, itself or what it refers to}."""
     anew: dict[str, Path] = {}
     for section in NAMED:
-        before, after = _section(base, section), _section(head, section)
+        before, after = mapping(base.get(section)), mapping(head.get(section))
         both = before.keys() & after.keys()
         anew |= {name: (section, name) for name in both if not same(before[name], after[name])}
-    conditions = _section(head, "Conditions")
+    conditions = mapping(head.get("Conditions"))
     for name in in_order(conditions) if anew else ():
         if name not in anew and (roots := [anew[t] for t in texts(conditions[name]) if t in anew]):
             anew[name] = min(roots)
-    return {name: anew[name] for name in sorted(anew.keys() & conditions.keys() & _section(base, "Conditions").keys())}
-
-
-def _section(template: Json, name: str) -> Json:
-    found = template.get(name)
-    return found if isinstance(found, dict) else {}
+    both = conditions.keys() & mapping(base.get("Conditions")).keys()
+    return {name: anew[name] for name in sorted(anew.keys() & both)}
 
 
 def choosing(resource: Json) -> set[str]:
     """The conditions that decide a part of a resource."""
-    found: set[str] = set()
-    waiting: list[Any] = [resource]
-    while waiting:
-        part = waiting.pop()
-        match part:
-            case {"Fn::If": [str(condition), *_]}:
-                found.add(condition)
-        if isinstance(part, dict | list):
-            waiting.extend(part.values() if isinstance(part, dict) else part)
-    return found
+    chosen = (part["Fn::If"] for part in parts(resource) if isinstance(part, dict) and "Fn::If" in part)
+    return {of[0] for of in chosen if isinstance(of, list) and of and isinstance(of[0], str)}
 
 
 def at_stake(resource: Json, name: str) -> Iterator[Loss]:
@@ -68,7 +57,7 @@ def _chosen(tree: Any, name: str, side: int) -> Any:
             return _chosen(tree["Fn::If"][side], name, side)
         case dict():
             made = {k: _chosen(v, name, side) for k, v in tree.items()}
-            return {k: v for k, v in made.items() if v != policies.NO_VALUE}
+            return {k: v for k, v in made.items() if v != NO_VALUE}
         case list():
-            return [v for v in (_chosen(part, name, side) for part in tree) if v != policies.NO_VALUE]
+            return [v for v in (_chosen(part, name, side) for part in tree) if v != NO_VALUE]
     return tree

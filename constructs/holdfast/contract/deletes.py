@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from holdfast.cfn.tree import read
+from holdfast.cfn.policies import is_function
+from holdfast.cfn.tree import items, read
 
 Json = dict[str, Any]
 FOREVER = float("inf")
@@ -35,14 +36,14 @@ def expiry(resource: Any) -> str | None:
 
 def _objects(old: Json, new: Json) -> Iterator[tuple[tuple[str, ...], str]]:
     """A rule of a bucket that deletes earlier than any rule did that was about the same objects."""
-    were, are = _listed(read(old, (*OBJECTS, "Rules"))), _listed(read(new, (*OBJECTS, "Rules")))
-    if _decided(now := read(new, OBJECTS)) and now != read(old, OBJECTS):
+    were, are = items(read(old, (*OBJECTS, "Rules"))), items(read(new, (*OBJECTS, "Rules")))
+    if is_function(now := read(new, OBJECTS)) and now != read(old, OBJECTS):
         are = [now]
     was = [found for rule in were if read(rule, ("Status",)) == "Enabled" for found in _expiries(rule, FOREVER)]
     for rule in are:
         if rule in were or read(rule, ("Status",)) == "Disabled":
             continue
-        if _decided(rule):
+        if is_function(rule):
             yield OBJECTS, "a rule that is decided at deploy time may delete objects"
             continue
         for what, prefix, filters, days in _expiries(rule, 0.0):
@@ -59,7 +60,7 @@ def _expiries(rule: Any, unknown: float) -> Iterator[tuple[str, str, str, float]
     prefix = str(rule.get("Prefix") or read(rule, ("Filter", "Prefix")) or "")
     filters = "".join(f"{k}={rule[k]}" for k in ("TagFilters", "ObjectSizeGreaterThan", "Filter") if rule.get(k))
     versions = read(rule, ("NoncurrentVersionExpiration", "NoncurrentDays"))
-    if _decided(rule.get("NoncurrentVersionExpiration")):
+    if is_function(rule.get("NoncurrentVersionExpiration")):
         versions = {}
     for what, days in (
         ("objects", rule.get("ExpirationInDays")),
@@ -69,15 +70,6 @@ def _expiries(rule: Any, unknown: float) -> Iterator[tuple[str, str, str, float]
     ):
         if days is not None:
             yield what, prefix, filters, _days(days, unknown)
-
-
-def _decided(value: Any) -> bool:
-    """Whether a deploy decides what stands there."""
-    return isinstance(value, dict) and len(value) == 1 and next(iter(value)).startswith(("Fn::", "Ref"))
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _backups(old: Json, new: Json) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -90,7 +82,7 @@ def _backups(old: Json, new: Json) -> Iterator[tuple[tuple[str, ...], str]]:
         was, is_ = _kept(rule, FOREVER), _kept(after[name], 0.0)
         if is_ < was and rule.get("Lifecycle") != after[name].get("Lifecycle"):
             yield BACKUPS, f"backups of rule {name} are kept for {is_:g} days"
-        copies = len(_listed(rule.get("CopyActions"))) - len(_listed(after[name].get("CopyActions")))
+        copies = len(items(rule.get("CopyActions"))) - len(items(after[name].get("CopyActions")))
         if copies > 0:
             yield BACKUPS, f"backups of rule {name} are no longer copied"
         if other := [k for k in OF_RULE if rule.get(k) != after[name].get(k)]:
@@ -98,13 +90,12 @@ def _backups(old: Json, new: Json) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def _plan(resource: Json) -> list[Json]:
-    rules = read(resource, (*BACKUPS, "BackupPlanRule"))
-    return [r for r in rules if isinstance(r, dict)] if isinstance(rules, list) else []
+    return [r for r in items(read(resource, (*BACKUPS, "BackupPlanRule"))) if isinstance(r, dict)]
 
 
 def _kept(rule: Json, unknown: float) -> float:
     found = read(rule, ("Lifecycle", "DeleteAfterDays"))
-    return unknown if _decided(rule.get("Lifecycle")) else FOREVER if found is None else _days(found, unknown)
+    return unknown if is_function(rule.get("Lifecycle")) else FOREVER if found is None else _days(found, unknown)
 
 
 def _days(value: Any, unknown: float) -> float:

@@ -17,6 +17,7 @@ from holdfast.contract.make import brought_up
 from holdfast.contract.pairing import renames, resources
 from holdfast.days import days
 from holdfast.errors import InputError
+from holdfast.kinds.table.observed import TABLE
 from holdfast.rules.gap import Commit
 from holdfast.text import counted
 from holdfast.unknown import Unknown
@@ -156,9 +157,9 @@ def _stronger(before: Json, after: Json) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for id_, resource in new.items():
         former = old.get(renamed.get(id_, id_))
-        for guard in guards.guards_of(str(resource.get("Type"))) if former else ():
-            was, is_ = (guard.strength(read(r, guard.path)) for r in (former, resource))
-            if is_ and (was is None or is_ > was):
+        for guard in guards.readings(guards.type_of(resource)) if former else ():
+            was, is_ = (guard.strength(read(r, guard.source)) for r in (former, resource))
+            if is_ and (was is None or is_ > was) and id_ not in found.get(guard.within, ()):
                 found.setdefault(guard.label, []).append(id_)
     return found
 
@@ -171,7 +172,7 @@ def _guards(found: Mapping[str, list[str]], contract: Json, word: str) -> Iterat
         together.setdefault(tuple(of), []).append(label)
     for ids, labels in together.items():
         kinds = {known[id_].get("Type") for id_ in ids}
-        noun = "table" if kinds == {guards.TABLE} else "store" if kinds <= guards.STORES.keys() else "resource"
+        noun = "table" if kinds == {TABLE} else "store" if kinds <= guards.STORES.keys() else "resource"
         on = (guards.store_name(known[ids[0]]) or ids[0]) if len(ids) == 1 else counted(len(ids), noun)
         *first, last = labels
         yield f"{word}{', '.join(first)}{' and ' if first else ''}{last} on {on}"

@@ -9,12 +9,12 @@ from enum import Enum
 from functools import cached_property, partial
 from typing import Any
 
-from holdfast.cfn.compare import ABSENT, Difference, differences, same
+from holdfast.cfn.compare import ABSENT, Difference, differences, same, value_at
 from holdfast.cfn.facts import facts
-from holdfast.cfn.tree import read
+from holdfast.cfn.template import ALARM, TOPIC
+from holdfast.cfn.tree import items, read
 from holdfast.contract import conditional, guards, pairing, policies
 from holdfast.contract.guards import (
-    ALARM,
     environment,
     losses,
     physical_name,
@@ -28,6 +28,7 @@ from holdfast.contract.reach import OF_STORE, about, mentioned, reach, store_nam
 from holdfast.contract.tags import as_used, production
 from holdfast.contract.tags import names as tag_names
 from holdfast.contract.waived import excuses
+from holdfast.shared.key.guards import KEY
 
 __all__ = ["SERIOUS", "Change", "Kind", "diff", "referring", "renames"]
 Json = dict[str, Any]
@@ -147,7 +148,7 @@ class _Stack:
     def keys(self) -> set[str]:
         """The keys, by logical id, that encrypt personal durable data in production."""
         ours = resources(self.base) if self.base else {}
-        names = {k: k for k, r in ours.items() if type_of(r) == guards.KEY}
+        names = {k: k for k, r in ours.items() if type_of(r) == KEY}
         stores = [r for r in ours.values() if names and store_name(r) is not None and untouchable(self.base or {}, r)]
         return {k for r in stores for k in mentioned(r, names)}
 
@@ -426,7 +427,7 @@ class _Stack:
             yield here(
                 kind=Kind.WEAKENED,
                 path=("Condition",),
-                before=_absent(old, ("Condition",)),
+                before=value_at(old, ("Condition",)),
                 after=new["Condition"],
                 says="it may be left out at deploy time",
                 guard=guards.PROTECTORS.get(kind, ""),
@@ -434,7 +435,7 @@ class _Stack:
             )
         for path, says in policies.looser(old, new):
             told.append(path)
-            yield here(kind=Kind.WEAKENED, path=path, before=_absent(old, path), after=_absent(new, path), says=says)
+            yield here(kind=Kind.WEAKENED, path=path, before=value_at(old, path), after=value_at(new, path), says=says)
         if elsewhere:
             says = f"the alarm no longer watches {watched}"
             yield here(kind=Kind.WEAKENED, guard="alarm", says=says, whole=(old, new))
@@ -489,18 +490,13 @@ def _kept(resource: Json) -> bool:
     return guards.holds(resource) or policies.denies(resource)
 
 
-def _absent(resource: Json, path: Path) -> Any:
-    found = read(resource, path)
-    return ABSENT if found is None else found
-
-
 def _fate(old: Json) -> str:
     """What happens to the data of something that leaves its stack or is made anew."""
-    if old.get("Type") == guards.KEY:
+    if old.get("Type") == KEY:
         return (
             "the old one stays, and is in no stack" if retained(old) else "what the old one encrypted is lost with it"
         )
-    if old.get("Type") == guards.TOPIC:
+    if old.get("Type") == TOPIC:
         return "subscriptions that no template makes are lost"
     return "its data stays behind, in no stack" if retained(old) else "its data is deleted"
 
@@ -518,8 +514,8 @@ def _remade(kind: str, path: Path) -> str:
 
 
 def _indexes(table: Any) -> set[str]:
-    indexes = read(table, ("Properties", "GlobalSecondaryIndexes"))
-    return {str(i.get("IndexName")) for i in indexes if isinstance(i, dict)} if isinstance(indexes, list) else set()
+    indexes = items(read(table, ("Properties", "GlobalSecondaryIndexes")))
+    return {str(i.get("IndexName")) for i in indexes if isinstance(i, dict)}
 
 
 def _alarms(contract: Json | None, store: str | None) -> int:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.contract.guards import ALARM, environment, held, store_name, tag
+from holdfast.cfn.template import ALARM
+from holdfast.contract.guards import environment, held, store_name, tag
 from holdfast.contract.pairing import flat, resources
 from holdfast.contract.reach import about, store_names
 from holdfast.text import counted, printable

@@ -13,6 +13,7 @@ from holdfast.cfn.tree import read
 from holdfast.contract import guards
 from holdfast.contract.guards import environment, physical_name, store_name, type_of
 from holdfast.contract.tags import with_our_names
+from holdfast.kinds.table.observed import GLOBAL_TABLE, TABLE
 
 Json = dict[str, Any]
 Place = tuple[str, str]  # stack id and logical id
@@ -207,7 +208,7 @@ def _renamed(one: Mapping[str, Json], other: Mapping[str, Json]) -> dict[Place, 
 def _named_store(resource: Json) -> Hashable:
     """A table keeps its name as a global table."""
     kind = type_of(resource)
-    return (guards.TABLE if kind == guards.GLOBAL_TABLE else kind, name) if (name := physical_name(resource)) else None
+    return (TABLE if kind == GLOBAL_TABLE else kind, name) if (name := physical_name(resource)) else None
 
 
 def _same_shape(contract: Json, resource: Json) -> Hashable:

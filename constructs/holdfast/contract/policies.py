@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from holdfast.cfn.policies import is_function
+from holdfast.cfn.tree import items, mapping, parts
+from holdfast.cfn.values import NO_VALUE
+
 Json = dict[str, Any]
 NEGATED = re.compile("Not|IfExists|Null")
 GRANTS = 10_000  # of one statement; more is one grant, which only an equal one covers
 SHOWN = 3
 WITHOUT = "AWS::CloudWatch::"  # alarms and dashboards: large, and without policies
-NO_VALUE = {"Ref": "AWS::NoValue"}
 DOCUMENTS = ("PolicyDocument", "KeyPolicy", "ResourcePolicy", "AccessPolicy")  # names of properties that hold one
 
 
@@ -51,7 +54,7 @@ def looser(old: Json, new: Json) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def _managed(old: Json, new: Json) -> Iterator[tuple[tuple[str, ...], str]]:
-    before, after = (_items(_properties(r).get("ManagedPolicyArns")) for r in (old, new))
+    before, after = (items(mapping(r.get("Properties")).get("ManagedPolicyArns")) for r in (old, new))
     if more := [a for a in after if a not in before]:
         yield ("Properties", "ManagedPolicyArns"), f"a policy allows more: {_few([spelled(a) for a in more])}"
 
@@ -63,12 +66,12 @@ def allowed(resource: Json) -> list[str]:
         for s in (s.body for s in statements if s.may("Allow")):
             if name == "AssumeRolePolicyDocument":
                 who = s.get("Principal")
-                known = who if isinstance(who, dict) and not _is_function(who) else {"": who}
-                found |= {f"{spelled(w)} to take it" for k, of in known.items() if k != "Service" for w in _items(of)}
+                known = who if isinstance(who, dict) and not is_function(who) else {"": who}
+                found |= {f"{spelled(w)} to take it" for k, of in known.items() if k != "Service" for w in items(of)}
             else:
-                found |= {spelled(a) for a in _items(s.get("Action"))}
-                found |= {f"all but {spelled(a)}" for a in _items(s.get("NotAction"))}
-    return sorted(found | {spelled(a) for a in _items(_properties(resource).get("ManagedPolicyArns"))})
+                found |= {spelled(a) for a in items(s.get("Action"))}
+                found |= {f"all but {spelled(a)}" for a in items(s.get("NotAction"))}
+    return sorted(found | {spelled(a) for a in items(mapping(resource.get("Properties")).get("ManagedPolicyArns"))})
 
 
 def denies(resource: Json) -> bool:
@@ -79,14 +82,13 @@ def _by_property(resource: Json, but: Json | None = None) -> dict[str, list[Stat
     """The statements of each property that another resource does not have as well."""
     if str(resource.get("Type")).startswith(WITHOUT):
         return {}
-    others = _properties(but or {})
-    found = {k: list(statements({k: v})) for k, v in _properties(resource).items() if but is None or others.get(k) != v}
+    others = mapping((but or {}).get("Properties"))
+    found = {
+        k: list(statements({k: v}))
+        for k, v in mapping(resource.get("Properties")).items()
+        if but is None or others.get(k) != v
+    }
     return {k: v for k, v in found.items() if v}
-
-
-def _properties(resource: Json) -> Json:
-    found = resource.get("Properties")
-    return found if isinstance(found, dict) else {}
 
 
 def statements(tree: Any) -> Iterator[Statement]:
@@ -95,26 +97,19 @@ def statements(tree: Any) -> Iterator[Statement]:
     while waiting:
         part, within = waiting.pop()
         if isinstance(part, dict):
-            within = within or (part if _is_function(part) else None)
+            within = within or (part if is_function(part) else None)
             if "Statement" in part:
                 yield from _stated(part["Statement"], within)
             for name, value in part.items():
-                if name.endswith(DOCUMENTS) and _is_function(value) and not _has_statements(value):
+                if (
+                    name.endswith(DOCUMENTS)
+                    and is_function(value)
+                    and not any(isinstance(p, dict) and "Statement" in p for p in parts(value))
+                ):
                     yield from _stated(value, within)
             waiting.extend((value, within) for value in reversed(part.values()))
         elif isinstance(part, list):
             waiting.extend((p, within) for p in reversed(part))
-
-
-def _has_statements(tree: Any) -> bool:
-    waiting = [tree]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict) and "Statement" in part:
-            return True
-        if isinstance(part, dict | list):
-            waiting.extend(part.values() if isinstance(part, dict) else part)
-    return False
 
 
 def _stated(part: Any, within: Any) -> Iterator[Statement]:
@@ -122,7 +117,7 @@ def _stated(part: Any, within: Any) -> Iterator[Statement]:
     if isinstance(part, list):
         for item in part:
             yield from _stated(item, within)
-    elif _is_function(part):
+    elif is_function(part):
         ((name, value),) = part.items()
         chosen = value[1:] if name == "Fn::If" and isinstance(value, list) else [{"Effect": part, "Action": [part]}]
         yield from _stated([c for c in chosen if c != NO_VALUE], within or part)
@@ -159,9 +154,9 @@ def _grants(statement: Json) -> list[Json]:
 
 
 def _each(name: str, value: Any) -> list[Any]:
-    if name == "Principal" and isinstance(value, dict) and not _is_function(value):
-        return [{kind: [who]} for kind, of in value.items() for who in _items(of)]
-    return [value] if name == "Principal" else [[v] for v in _items(value)]
+    if name == "Principal" and isinstance(value, dict) and not is_function(value):
+        return [{kind: [who]} for kind, of in value.items() for who in items(of)]
+    return [value] if name == "Principal" else [[v] for v in items(value)]
 
 
 def _covers(wide: Json, narrow: Json) -> bool:
@@ -196,9 +191,9 @@ def _who(wide: Json, narrow: Json) -> bool:
         return True
     if not isinstance(ours, dict) or not isinstance(theirs, dict):
         return False
-    if "*" in _items(ours.get("AWS")):
+    if "*" in items(ours.get("AWS")):
         return True
-    return all(who in _items(ours.get(kind)) for kind, of in theirs.items() for who in _items(of))
+    return all(who in items(ours.get(kind)) for kind, of in theirs.items() for who in items(of))
 
 
 def _whenever(wide: Any, narrow: Any) -> bool:
@@ -246,7 +241,7 @@ def _matches(wide: str, narrow: str) -> bool:
 
 
 def _texts(value: Any) -> list[str]:
-    return [_text(v) for v in _items(value)]
+    return [_text(v) for v in items(value)]
 
 
 def _text(value: Any) -> str:
@@ -254,7 +249,7 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, dict) and isinstance(joined := value.get("Fn::Join"), list) and joined[:1] == [""]:
-        return "".join(_text(part) for part in _items(joined[-1]))
+        return "".join(_text(part) for part in items(joined[-1]))
     return "\ue000" + json.dumps(value, sort_keys=True).replace("*", "\\u002a") + "\ue001"
 
 
@@ -271,22 +266,14 @@ def spelled(value: Any) -> str:
 
 
 def _words(grant: Mapping[str, Any]) -> str:
-    what = ", ".join(map(spelled, _items(grant.get("Action")))) or "all but some actions"
-    where = ", ".join(spelled(r) for r in _items(grant.get("Resource")) if r != "*")
+    what = ", ".join(map(spelled, items(grant.get("Action")))) or "all but some actions"
+    where = ", ".join(spelled(r) for r in items(grant.get("Resource")) if r != "*")
     who = grant.get("Principal")
-    if isinstance(who, dict) and not _is_function(who):
-        who = ", ".join(spelled(w) for of in who.values() for w in _items(of))
+    if isinstance(who, dict) and not is_function(who):
+        who = ", ".join(spelled(w) for of in who.values() for w in items(of))
     return what + (f" on {where}" if where else "") + (f" to {spelled(who)}" if who else "")
 
 
 def _few(words: list[str]) -> str:
     more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
     return "; ".join(words[:SHOWN]) + more
-
-
-def _items(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _is_function(value: Any) -> bool:
-    return isinstance(value, dict) and len(value) == 1 and next(iter(value)).startswith(("Fn::", "Ref"))

@@ -10,10 +10,12 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from holdfast.contract import grants, policies
-from holdfast.contract.guards import KEY, STORES, TABLE, store_name, type_of
+from holdfast.contract.guards import STORES, store_name, type_of
 from holdfast.contract.hidden import CUSTOM, ELSEWHERE, LANGUAGE
 from holdfast.contract.pairing import resources
 from holdfast.contract.tags import with_our_names
+from holdfast.kinds.table.observed import TABLE
+from holdfast.shared.key.guards import KEY
 
 Json = dict[str, Any]
 WORD = re.compile(r"[A-Za-z0-9_.*?-]+")

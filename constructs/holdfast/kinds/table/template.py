@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.cfn.intrinsics import Reference
-from holdfast.cfn.template import StackSeen, flag, heard, mapping, name_of
+from holdfast.cfn.template import StackSeen, flag, heard, name_of
+from holdfast.cfn.tree import mapping
 from holdfast.kinds.table.declaration import AttributeType, Index, Key
 from holdfast.kinds.table.extra import DECLARED
 from holdfast.kinds.table.observed import (

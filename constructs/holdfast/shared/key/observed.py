@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.cfn.template import StackSeen, flag, mapping
+from holdfast.cfn.template import StackSeen, flag
+from holdfast.cfn.tree import mapping
 from holdfast.estate.placement import Placed
 from holdfast.unknown import Unknown
 

@@ -1,0 +1,20 @@
+"""How the guards of logs are read from a template in normal form."""
+
+from __future__ import annotations
+
+from holdfast.cfn.strength import number_or, on, own_key, there
+from holdfast.shared.readings import CMK, DP, Protection, at
+
+PROTECTIONS = (
+    Protection(
+        type="AWS::Logs::LogGroup",
+        holds=True,
+        readings=(
+            at("RetentionInDays", number_or(float("inf")), "log retention"),
+            at("KmsKeyId", own_key, CMK),
+            at("DeletionProtectionEnabled", on, DP),
+            at("DataProtectionPolicy", there, "data protection policy"),
+        ),
+    ),
+    Protection(type="AWS::CloudTrail::Trail", protects="trail"),
+)

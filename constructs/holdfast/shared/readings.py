@@ -1,0 +1,59 @@
+"""The records with which kinds and shared resources declare what protects in them, and how it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.cfn.strength import Strength, on, own_key
+
+Path = tuple[str, ...]
+DP, PITR, CMK = "deletion protection", "point-in-time recovery", "customer-managed key"
+BACKUPS = "recovery period"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A property that protects, and how strong its value is."""
+
+    label: str
+    path: Path  # from the resource: Properties and below, or DeletionPolicy
+    strength: Strength
+    short: str = ""  # what the register and a headline call it
+    of: Path = ()  # what the strength is read from, where that is not the path
+    within: str = ""  # the label of the guard whose loss says this one's, too
+
+    @property
+    def source(self) -> Path:
+        return self.of or self.path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protection:
+    """What protects in the resources of one type; paths start at their properties."""
+
+    type: str
+    name: str = ""  # the property that names a store; empty for what is not a store
+    holds: bool = False  # whether something is lost when it is made anew, as with every store
+    protects: str = ""  # what it is called, where it protects by being there
+    readings: tuple[Reading, ...] = ()
+    members: tuple[tuple[str, str], ...] = ()  # lists of which every item protects: path, and what an item is
+    fixed: tuple[tuple[str, str, str], ...] = ()  # what protects as it is: path, what a change means, short name
+    openings: tuple[tuple[str, str], ...] = ()  # lists of which every new item lets more in: path, and what it means
+    parameter_group: str = ""  # the property that names it
+
+
+def at(path: str, strength: Strength, label: str, short: str = "", **more: Any) -> Reading:
+    return Reading(label, properties(path), strength, short, **more)
+
+
+def properties(path: str) -> Path:
+    return ("Properties", *path.split("/"))
+
+
+def deletion_protection(path: str) -> Reading:
+    return at(path, on, DP, "DP")
+
+
+def customer_key(path: str) -> Reading:
+    return at(path, own_key, CMK, "CMK")
