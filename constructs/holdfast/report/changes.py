@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import Any
 
+from holdfast.cfn.template import Source
 from holdfast.contract import files
 from holdfast.contract.approvals import NONE, Review
 from holdfast.contract.diff import SERIOUS, Change, Kind
+from holdfast.contract.explained import UNDO, explained
 from holdfast.contract.groups import line_of
 from holdfast.contract.guards import environment
 from holdfast.contract.text import APPROVE
-
-if TYPE_CHECKING:
-    from holdfast.rules.base import Finding
+from holdfast.report import sarif as sarif_format
+from holdfast.report.document import document
+from holdfast.rules.base import Finding
+from holdfast.verdict import Outcome
 
 Json = dict[str, Any]
 
@@ -39,8 +40,6 @@ def as_json(
     folder: str = str(files.FOLDER),
 ) -> str:
     """Findings as every command has them, with what only a change has; ``contracts`` are those of both sides."""
-    from holdfast.report.document import document  # rules are loaded for this format only
-
     findings = [_finding(c, review, contracts, folder) for c in changes]
     env = ",".join(sorted({e for c in contracts.values() if (e := environment(c))}))
     made = document(findings, findings, command="diff", env=env)
@@ -52,10 +51,6 @@ def as_json(
 
 def _finding(c: Change, review: Review, contracts: Mapping[str, Json], folder: str) -> Finding:
     """A failure is what needs an approval and has none."""
-    from holdfast.cfn.template import Source
-    from holdfast.contract.explained import UNDO, explained
-    from holdfast.verdict import Outcome
-
     id_ = c.stack.partition("/")[0]
     fix = ""
     outcome = Outcome.EXEMPT if review.approval(c) else Outcome.FAIL if c.kind in SERIOUS else Outcome.PASS
@@ -92,44 +87,25 @@ def sarif(changes: Sequence[Change], review: Review, folder: Path, declared: Map
         for k in Kind
     ]
     texts: dict[str, list[str]] = {}
-    return json.dumps(
-        {
-            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-            "version": "2.1.0",
-            "runs": [
-                {
-                    "tool": {"driver": {"name": "Holdfast diff", "rules": rules}},
-                    "results": [_result(c, review, _place(c, folder, declared, texts)) for c in told],
-                }
-            ],
-        },
-        indent=2,
-    )
+    driver = {"name": "Holdfast diff", "rules": rules}
+    return sarif_format.document(driver, [_result(c, review, _place(c, folder, declared, texts)) for c in told])
 
 
 def _result(c: Change, review: Review, place: tuple[str, int]) -> dict[str, Any]:
     approval = review.approval(c)
     name = c.store or c.resource or c.stack
     identity = json.dumps([c.kind.value, c.stack, c.resource, c.path, c.says])
-    file, line = place
-    return {
+    result = {
         "ruleId": f"diff/{c.kind.value}",
         "ruleIndex": list(Kind).index(c.kind),
         "level": "note" if approval else "error" if c.kind in SERIOUS else "warning",
         "message": {"text": f"{name} in {c.stack}: {line_of(c)}"},
-        "locations": [
-            {
-                "physicalLocation": {"artifactLocation": {"uri": quote(file)}, "region": {"startLine": line}},
-                "logicalLocations": [{"name": name, "fullyQualifiedName": f"{c.stack}/{name}", "kind": "resource"}],
-            }
-        ],
-        "partialFingerprints": {"holdfast/v1": hashlib.sha256(identity.encode()).hexdigest()},
-        **(
-            {"suppressions": [{"kind": "external", "justification": f"{approval[1].because} ({approval[1].by})"}]}
-            if approval
-            else {}
-        ),
+        **sarif_format.located(place, name, f"{c.stack}/{name}", identity),
     }
+    if approval:
+        why = f"{approval[1].because} ({approval[1].by})"
+        result["suppressions"] = [{"kind": "external", "justification": why}]
+    return result
 
 
 def _place(c: Change, folder: Path, declared: Mapping[str, str], texts: dict[str, list[str]]) -> tuple[str, int]:

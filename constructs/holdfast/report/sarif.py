@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -61,12 +61,30 @@ def render(findings: Sequence[Finding], place: Place | None = None) -> str:
         ],
     }
     results = [_result(f, index[f.rule.id], place or _in_template, identities) for f in findings]
-    document = {
+    return document(driver, results)
+
+
+def document(driver: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> str:
+    made = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "results": results}],
     }
-    return json.dumps(document, indent=2)
+    return json.dumps(made, indent=2)
+
+
+def located(place: tuple[str, int], name: str, about: str, identity: str) -> dict[str, Any]:
+    """Where a result is, what it is about, and by what it is known again."""
+    file, line = place
+    return {
+        "locations": [
+            {
+                "physicalLocation": {"artifactLocation": {"uri": quote(file)}, "region": {"startLine": line}},
+                "logicalLocations": [{"name": name, "fullyQualifiedName": about, "kind": "resource"}],
+            }
+        ],
+        "partialFingerprints": {"holdfast/v1": hashlib.sha256(identity.encode(errors="backslashreplace")).hexdigest()},
+    }
 
 
 def _result(f: Finding, rule: int, place: Place, identities: Counter[str]) -> dict[str, Any]:
@@ -75,22 +93,13 @@ def _result(f: Finding, rule: int, place: Place, identities: Counter[str]) -> di
     identities[identity] += 1
     if (count := identities[identity]) > 1:  # several of one rule at one place, such as the facts of an account
         identity += f":{count}"
-    file, line = place(f)
     return {
         "ruleId": f.rule.id,
         "ruleIndex": rule,
         "kind": KINDS[f.outcome],
         "level": LEVELS[f.rule.severity] if f.outcome is Outcome.FAIL else "none",
         "message": {"text": f"{f.table or f.where}: {f.detail or f.rule.title}. Fix: {f.fix}"},
-        "locations": [
-            {
-                "physicalLocation": {"artifactLocation": {"uri": quote(file)}, "region": {"startLine": line}},
-                "logicalLocations": [
-                    {"name": f.table or f.where, "fullyQualifiedName": about, "kind": "resource"},
-                ],
-            }
-        ],
-        "partialFingerprints": {"holdfast/v1": hashlib.sha256(identity.encode(errors="backslashreplace")).hexdigest()},
+        **located(place(f), f.table or f.where, about, identity),
     }
 
 
