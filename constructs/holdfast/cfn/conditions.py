@@ -1,23 +1,18 @@
-"""Named conditions of a template: which of them can be decided before a deploy. Each is looked at once."""
+"""Named conditions of a template: whether each holds, as far as that is known before a deploy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from holdfast.cfn.tree import parts
+from holdfast.cfn.tree import mapping, parts
+from holdfast.unknown import Unknown
 
-LOGIC = frozenset({"Fn::And", "Fn::Or", "Fn::Not"})
 
-
-def decided(conditions: Any, value: Callable[[Any], Any]) -> dict[str, bool]:
-    """Whether each condition holds that can be decided; ``value`` resolves what is compared."""
-    known: dict[str, bool] = {}
-    if isinstance(conditions, dict):
-        for name in in_order(conditions):
-            if (holds := _holds(conditions[name], known, value)) is not None:
-                known[name] = holds
-    return known
+def decide(conditions: Any, value: Callable[[Any], Any], known: dict[str, bool | Unknown]) -> None:
+    """Adds to ``known`` whether each condition holds; ``value`` resolves what is compared."""
+    for name in in_order(mapping(conditions)):
+        known[name] = _holds(conditions[name], known, value)
 
 
 def in_order(conditions: Mapping[str, Any]) -> Iterator[str]:
@@ -42,24 +37,32 @@ def _mentioned(raw: Any) -> set[str]:
     return {name for name in found if isinstance(name, str)}
 
 
-def _holds(raw: Any, known: Mapping[str, bool], value: Callable[[Any], Any]) -> bool | None:
+def _holds(raw: Any, known: Mapping[str, bool | Unknown], value: Callable[[Any], Any]) -> bool | Unknown:
     if not isinstance(raw, dict) or len(raw) != 1:
-        return None
+        return Unknown("it is not a condition")
     ((name, argument),) = raw.items()
-    if name == "Condition":
-        return known.get(argument) if isinstance(argument, str) else None
-    if not isinstance(argument, list) or not argument:
-        return None
-    if name == "Fn::Equals" and len(argument) == 2:
-        sides = [value(side) for side in argument]
-        return text(sides[0]) == text(sides[1]) if all(isinstance(s, str | int | float) for s in sides) else None
-    if name not in LOGIC:
-        return None
-    answers = [_holds(part, known, value) for part in argument]
-    if name == "Fn::Not":
-        return None if len(answers) != 1 or answers[0] is None else not answers[0]
-    decisive = name == "Fn::Or"
-    return decisive if decisive in answers else None if None in answers else not decisive
+    match name, argument:
+        case "Condition", str():
+            return known.get(argument, Unknown(f"condition {argument} is not declared"))
+        case "Fn::Equals", [left, right]:
+            return _equal(value(left), value(right))
+        case "Fn::Not", [part]:
+            held = _holds(part, known, value)
+            return held if isinstance(held, Unknown) else not held
+        case "Fn::And" | "Fn::Or", [_, *_]:
+            answers = [_holds(part, known, value) for part in argument]
+            decisive = bool(name == "Fn::Or")
+            if any(a is decisive for a in answers):
+                return decisive
+            return next((a for a in answers if isinstance(a, Unknown)), not decisive)
+    return Unknown(f"{name} is malformed, or is not a condition")
+
+
+def _equal(left: Any, right: Any) -> bool | Unknown:
+    for side in (left, right):
+        if not isinstance(side, str | int | float):
+            return side if isinstance(side, Unknown) else Unknown("Fn::Equals compares what is decided at deploy time")
+    return text(left) == text(right)
 
 
 def text(scalar: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.cfn.conditions import in_order
+from holdfast.cfn.conditions import decide
 from holdfast.cfn.conditions import text as spelled
 from holdfast.model import regions
 from holdfast.unknown import Unknown
@@ -76,7 +76,7 @@ class Resolver:
         if isinstance(properties, Unknown):
             return properties
         if not isinstance(properties, Mapping):
-            return Unknown(f"{name} stands in something that is no object")
+            return Unknown(f"{name} stands in something that is not an object")
         found = self.value(properties[name]) if name in properties else ABSENT
         return default if found is ABSENT else found
 
@@ -214,34 +214,8 @@ class Resolver:
             return Unknown(f"condition {name} is not declared")
         if self._seen.conditions is None:
             self._seen.conditions = {}
-            for one in in_order(declared):
-                self._seen.conditions[one] = self._holds(declared[one], 0)
+            decide(declared, self.value, self._seen.conditions)
         return self._seen.conditions.get(name, Unknown(f"condition {name} refers to itself"))
-
-    def _holds(self, raw: Any, level: int) -> bool | Unknown:
-        if not isinstance(raw, Mapping) or len(raw) != 1 or level > LEVELS:
-            return Unknown("no condition")
-        ((name, argument),) = raw.items()
-        if name == "Condition":
-            return self.condition(argument)
-        if not isinstance(argument, list) or not argument:
-            return Unknown(f"{name} is malformed")
-        match name:
-            case "Fn::Equals" if len(argument) == 2:
-                left, right = self._value(argument[0], level), self._value(argument[1], level)
-                undecided: Unknown | None = next((v for v in (left, right) if isinstance(v, Unknown)), None)
-                return bool(left == right) if undecided is None else undecided
-            case "Fn::Not":
-                held = self._holds(argument[0], level + 1)
-                return held if isinstance(held, Unknown) else not held
-            case "Fn::And" | "Fn::Or":
-                answers = [self._holds(a, level + 1) for a in argument]
-                decisive = bool(name == "Fn::Or")
-                if any(a is decisive for a in answers):
-                    return decisive
-                open_ones = [a for a in answers if isinstance(a, Unknown)]
-                return open_ones[0] if open_ones else not decisive
-        return Unknown(f"{name} is no condition")
 
     def _find(self, path: Any, level: int) -> Any:
         """What a mapping holds: texts and lists of texts, never a function."""

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from holdfast.cfn import bounded
-from holdfast.cfn.conditions import decided
+from holdfast.cfn.conditions import decide
 from holdfast.cfn.conditions import text as spelled
 from holdfast.cfn.facts import Property, facts
 from holdfast.cfn.tree import mapping, parts, texts
 from holdfast.cfn.values import NO_VALUE, NOWHERE, SUB, Walk
 from holdfast.errors import InputError
+from holdfast.unknown import Unknown
 
 Json = dict[str, Any]
 LEVELS = 200  # a template in normal form may be deeper than it was read: JSON inside of texts is a tree there
@@ -29,7 +30,9 @@ def template(raw: Mapping[str, Any]) -> Json:
     """The sections that have an effect; CDK's own bookkeeping is left out where nothing refers to it."""
     _hold(raw)
     walk = Walk(mappings=raw.get("Mappings"))
-    walk.conditions = decided(raw.get("Conditions"), walk.value)
+    known: dict[str, bool | Unknown] = {}
+    decide(raw.get("Conditions"), walk.value, known)
+    walk.conditions = {name: holds for name, holds in known.items() if not isinstance(holds, Unknown)}
     found = {section: _section(walk, section, body) for section, body in sorted(raw.items())}
     found = {section: body for section, body in found.items() if section not in WITHOUT_EFFECT}
     if not _is_rewritten(found):

@@ -99,14 +99,10 @@ class Walk:
             case "Fn::Sub" | "Fn::Join", _:
                 pieces = self._pieces(name, argument, inside)
                 return {name: argument} if pieces is None else self._joined(pieces, place, inside)
-            case "Fn::GetAtt", str():
-                return {name: argument.split(".", 1)}
-            case "Fn::GetAtt", [str(of), dict(attribute)]:
-                return {name: [of, _kept(self.value(attribute, NOWHERE, inside))]}
+            case "Fn::GetAtt", _:
+                return {name: self._attribute(argument, inside)}
             case "Fn::If", [str(condition), yes, no]:
-                if (holds := self.conditions.get(condition)) is not None:
-                    return self.value(yes if holds else no, place, inside)
-                return {name: [condition, *(_kept(self.value(v, place, inside)) for v in (yes, no))]}
+                return self._chosen(condition, yes, no, place, inside)
             case "Fn::FindInMap", [_, _, _]:
                 return self._found([_kept(self.value(v, NOWHERE, inside)) for v in argument], place, inside)
             case "Fn::Select", [index, items]:
@@ -118,11 +114,24 @@ class Walk:
                 return {name: [_scalar(_kept(self.value(v, NOWHERE, inside)), "string") for v in (left, right)]}
             case "Fn::ToJsonString", _:
                 return {name: _kept(self.value(argument, NOWHERE, inside + 1))}
-            case "Ref" | "Fn::GetAtt" | "Fn::If" | "Fn::Select", _:
+            case "Ref" | "Fn::If" | "Fn::Select", _:
                 return {name: argument}
         if isinstance(argument, list):  # of arguments, which are told by their places
             return {name: [_kept(self.value(v, NOWHERE, inside)) for v in argument]}
         return {name: _kept(self.value(argument, NOWHERE, inside))}
+
+    def _attribute(self, argument: Any, inside: int) -> Any:
+        match argument:
+            case str():
+                return argument.split(".", 1)
+            case [str(of), dict(attribute)]:
+                return [of, _kept(self.value(attribute, NOWHERE, inside))]
+        return argument
+
+    def _chosen(self, condition: str, yes: Any, no: Any, place: Property, inside: int) -> Any:
+        if (holds := self.conditions.get(condition)) is not None:
+            return self.value(yes if holds else no, place, inside)
+        return {"Fn::If": [condition, *(_kept(self.value(v, place, inside)) for v in (yes, no))]}
 
     def _selected(self, index: Any, items: Any, place: Property, inside: int) -> Any:
         if _is_literal(items) and not isinstance(index, bool) and index in range(len(items)):

@@ -15,6 +15,7 @@ from holdfast.contract.diff import diff
 from holdfast.contract.history import History, Json, Version
 from holdfast.contract.make import brought_up
 from holdfast.contract.pairing import renames, resources
+from holdfast.contract.words import few
 from holdfast.days import days
 from holdfast.errors import InputError
 from holdfast.kinds.table.observed import TABLE
@@ -23,7 +24,6 @@ from holdfast.text import counted
 from holdfast.unknown import Unknown
 
 LOOKED_AT = 100  # versions of a stack's contract
-NAMED = 3  # differences, or changes that wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Running:
                 return f"runs an unknown contract: {self.why}"
             return (
                 f"runs what is not a reviewed contract: the nearest is {self.nearest}, "
-                f"these properties differ: {_listed(self.differs)}"
+                f"these properties differ: {few(self.differs)}"
             )
         text = f"runs the contract of {self.commit}"
         if self.first:
@@ -66,16 +66,11 @@ class Running:
             return f"{text}, which is the latest"
         age = counted(max(0, days(self.pending[0].commit.when, now)), "day")
         waiting = sorted(self.pending, key=lambda p: not p.protects)
-        what = _listed([f"{p.says} ({p.commit.sha[:7]})" for p in waiting], "; ")
+        what = few((f"{p.says} ({p.commit.sha[:7]})" for p in waiting), between="; ")
         return (
             f"{text}, {counted(len(self.pending), 'contract change')} behind; "
             f"{'merged' if merged else 'committed'} and not deployed for {age}: {what}"
         )
-
-
-def _listed(items: Sequence[str], between: str = ", ") -> str:
-    more = len(items) - NAMED
-    return between.join(items[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def normal(template: Mapping[str, Any]) -> Json | Unknown:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -114,21 +115,21 @@ def misshapen(found: Any) -> str | None:
     for logical_id, resource in template.get("Resources", {}).items():
         if not logical_id.startswith("Fn::") and not (isinstance(resource, dict) and _is_text(resource.get("Type"))):
             return f"{logical_id[:60]!r} of its template has no Type"
-    if not _nested(found.get("acknowledged", {}), 2, _are_texts):
+    if not nested(found.get("acknowledged", {}), 2, _are_texts):
         return "what it calls acknowledged is not reasons, rules and constructs"
-    if not _nested(found.get("waived", {}), 3, _is_text):
+    if not nested(found.get("waived", {}), 3, _is_text):
         return "what it calls waived is not stores, rules and reasons"
-    if not _nested(found.get("nested", {}), 1, lambda inner: _nested(inner, 1, lambda part: isinstance(part, dict))):
+    if not nested(found.get("nested", {}), 1, lambda inner: nested(inner, 1, lambda part: isinstance(part, dict))):
         return "a nested stack of it is not an object"
-    of_code = _nested(found.get("code", {}), 2, lambda carried: isinstance(carried, dict))
+    of_code = nested(found.get("code", {}), 2, lambda carried: isinstance(carried, dict))
     return None if of_code else "what it calls code is not digests of resources"
 
 
-def _nested(tree: Any, levels: int, leaf: Any) -> bool:
+def nested(tree: Any, levels: int, leaf: Callable[[Any], bool]) -> bool:
     """Whether a tree has as many levels of objects above its leaves."""
     if not levels:
-        return bool(leaf(tree))
-    return isinstance(tree, dict) and all(_nested(part, levels - 1, leaf) for part in tree.values())
+        return leaf(tree)
+    return isinstance(tree, dict) and all(nested(part, levels - 1, leaf) for part in tree.values())
 
 
 def _are_texts(part: Any) -> bool:

@@ -72,6 +72,10 @@ def refusal(folder: Path) -> str:
     return f"{folder} is not in a git repository that can be read"
 
 
+def is_shallow(folder: Path) -> bool:
+    return git(folder, "rev-parse", "--is-shallow-repository").strip() == "true"
+
+
 def commit(folder: Path, revision: str) -> str | None:
     """The full id of the commit that a revision names."""
     if revision.startswith("-"):

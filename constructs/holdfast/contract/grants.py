@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from holdfast.contract.guards import type_of
 from holdfast.contract.hidden import CUSTOM
+from holdfast.contract.pairing import resources
 
 Json = dict[str, Any]
 HOLE = "\ue001"  # what a deploy fills in
@@ -71,10 +73,8 @@ class Grant:
 def scope(part: Json, stack: Json) -> Scope:
     """Of a template; ``stack`` is what the manifest says of it."""
     account, _, region = str(stack.get("environment", "")).removeprefix("aws://").partition("/")
-    resources = part["template"].get("Resources")
-    known = resources.items() if isinstance(resources, dict) else ()
     return Scope(
-        types={k: str(r.get("Type")) for k, r in known if isinstance(r, dict)},
+        types={logical_id: type_of(resource) for logical_id, resource in resources(part).items()},
         pseudo={
             "AWS::AccountId": HOLE if "unknown" in account else account or HOLE,
             "AWS::NoValue": "",

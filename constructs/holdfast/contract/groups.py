@@ -13,10 +13,10 @@ from holdfast.cfn.compare import ABSENT
 from holdfast.cfn.facts import Property, facts
 from holdfast.contract.diff import Change, Kind
 from holdfast.contract.guards import FACTS, SHORT, STORES
+from holdfast.contract.words import few
 from holdfast.text import counted
 
 MANY = 3  # stores from which on equal changes are told once
-NAMES = 3
 LONG = 90
 SECRET = frozenset(
     {
@@ -107,11 +107,6 @@ def _key(change: Change) -> object:
     """What makes two changes equal, wherever they are."""
     values = tuple(json.dumps(v, sort_keys=True, default=repr) for v in (change.before, change.after))
     return change.kind, change.type, change.path, values, change.says, change.reaches
-
-
-def few(names: Sequence[str], most: int = NAMES) -> str:
-    names = list(dict.fromkeys(names))
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def line_of(change: Change) -> str:

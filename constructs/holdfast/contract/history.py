@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.contract import files, states
-from holdfast.contract.git import PARTIAL, Logged, commit, git, ids, log, moved_from, objects, refusal, tree
+from holdfast.contract.git import PARTIAL, Logged, commit, git, ids, is_shallow, log, moved_from, objects, refusal, tree
 from holdfast.contract.make import brought_up
 from holdfast.contract.pairing import resources
 from holdfast.errors import InputError
@@ -178,7 +178,7 @@ def _line(known: Mapping[str, Logged], head: str, default: str) -> list[Logged]:
 
 def _cut(folder: Path, last: Logged) -> str:
     """Why the line may go on before its last commit: in a shallow clone git keeps silent about its parents."""
-    if git(folder, "rev-parse", "--is-shallow-repository").strip() != "true":
+    if not is_shallow(folder):
         return ""
     (raw,) = objects(folder, [last.sha])
     return SHALLOW if raw is None or b"\nparent " in raw.partition(b"\n\n")[0] else ""

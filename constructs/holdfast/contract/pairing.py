@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.cfn import normal
 from holdfast.cfn.facts import facts
-from holdfast.cfn.tree import read
+from holdfast.cfn.tree import mapping, read
 from holdfast.contract import guards
 from holdfast.contract.guards import environment, physical_name, store_name, type_of
 from holdfast.contract.tags import with_our_names
@@ -239,8 +239,7 @@ def resources(contract: Json) -> Json:
 
 def body(contract: Json) -> Json:
     """As it stands in the template."""
-    found = contract["template"].get("Resources")
-    return found if isinstance(found, dict) else {}
+    return mapping(contract["template"].get("Resources"))
 
 
 def flat(contracts: Mapping[str, Json]) -> dict[str, Json]:

@@ -16,11 +16,11 @@ from typing import Any
 from holdfast.cfn.policies import is_function
 from holdfast.cfn.tree import items, mapping, parts
 from holdfast.cfn.values import NO_VALUE
+from holdfast.contract.words import few
 
 Json = dict[str, Any]
 NEGATED = re.compile("Not|IfExists|Null")
 GRANTS = 10_000  # of one statement; more is one grant, which only an equal one covers
-SHOWN = 3
 WITHOUT = "AWS::CloudWatch::"  # alarms and dashboards: large, and without policies
 DOCUMENTS = ("PolicyDocument", "KeyPolicy", "ResourcePolicy", "AccessPolicy")  # names of properties that hold one
 
@@ -47,16 +47,16 @@ def looser(old: Json, new: Json) -> Iterator[tuple[tuple[str, ...], str]]:
         if were == are:
             continue
         if more := _beyond(are, were, "Allow"):
-            yield ("Properties", name), f"a policy allows more: {_few(more)}"
+            yield ("Properties", name), f"a policy allows more: {few(more, between='; ')}"
         if less := _beyond(were, are, "Deny"):
-            yield ("Properties", name), f"a policy no longer denies {_few(less)}"
+            yield ("Properties", name), f"a policy no longer denies {few(less, between='; ')}"
     yield from _managed(old, new)
 
 
 def _managed(old: Json, new: Json) -> Iterator[tuple[tuple[str, ...], str]]:
     before, after = (items(mapping(r.get("Properties")).get("ManagedPolicyArns")) for r in (old, new))
     if more := [a for a in after if a not in before]:
-        yield ("Properties", "ManagedPolicyArns"), f"a policy allows more: {_few([spelled(a) for a in more])}"
+        yield ("Properties", "ManagedPolicyArns"), f"a policy allows more: {few(map(spelled, more), between='; ')}"
 
 
 def allowed(resource: Json) -> list[str]:
@@ -272,8 +272,3 @@ def _words(grant: Mapping[str, Any]) -> str:
     if isinstance(who, dict) and not is_function(who):
         who = ", ".join(spelled(w) for of in who.values() for w in items(of))
     return what + (f" on {where}" if where else "") + (f" to {spelled(who)}" if who else "")
-
-
-def _few(words: list[str]) -> str:
-    more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
-    return "; ".join(words[:SHOWN]) + more

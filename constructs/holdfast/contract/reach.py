@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.cfn.tree import read, texts
 from holdfast.contract import guards, policies
 from holdfast.contract.guards import store_name
+from holdfast.contract.words import few
 
 Json = dict[str, Any]
 WORD = re.compile(r"[/:]")
@@ -52,8 +53,7 @@ def reach(resource: Json, names: Mapping[str, str]) -> str:
     """What a resource can do, in words; empty where it reaches nothing."""
     kind = guards.type_of(resource)
     if actions := policies.allowed(resource):
-        more = f" and {len(actions) - SHOWN} more" if len(actions) > SHOWN else ""
-        return f"allows {', '.join(actions[:SHOWN])}{more}"
+        return f"allows {few(actions, SHOWN)}"
     if kind.startswith("Custom::"):
         return BY_TYPE["AWS::CloudFormation::CustomResource"]
     if read(resource, ("Properties", "ReplicationConfiguration")):
@@ -61,7 +61,7 @@ def reach(resource: Json, names: Mapping[str, str]) -> str:
     if kind in BY_TYPE:
         return BY_TYPE[kind]
     if store_name(resource) is None and not kind.startswith(ONLY_WATCH) and (about := mentioned(resource, names)):
-        return f"refers to {', '.join(sorted(about)[:SHOWN])}"
+        return f"refers to {few(sorted(about), SHOWN)}"
     return ""
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.cfn import bounded
+from holdfast.contract.files import nested
 from holdfast.errors import InputError
 from holdfast.estate.estate import Estate
 
@@ -49,17 +50,9 @@ def check(outdir: Path, estate: Estate) -> None:
 def waived(outdir: Path) -> dict[str, Json]:
     """The waivers that an output was made with, by stack id, store and rule."""
     found = (_read(outdir) or {}).get("waived", {})
-    if not all(isinstance(e, dict) and all(isinstance(t, str) for t in e.values()) for e in _at(found, 3)):
+    if not nested(found, 4, lambda text: isinstance(text, str)):  # by stack, store, rule and word
         raise InputError(f"{outdir / FILE} is damaged: {AGAIN}")
     return dict(found)
-
-
-def _at(tree: Any, depth: int) -> list[Any]:
-    """What stands so many levels beneath; None where there are not as many."""
-    level = [tree]
-    for _ in range(depth):
-        level = [part for node in level for part in (node.values() if isinstance(node, dict) else [None])]
-    return level
 
 
 def _read(outdir: Path) -> Json | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.contract import approvals, files
-from holdfast.contract.git import commit, files_at, git
+from holdfast.contract.git import commit, files_at, git, is_shallow
 from holdfast.contract.make import brought_up
 from holdfast.errors import InputError
 
@@ -177,5 +177,5 @@ def _defaults(environment: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
 
 
 def _shallow(folder: Path) -> str:
-    shallow = git(folder, "rev-parse", "--is-shallow-repository").strip() == "true"
-    return "; the clone is shallow: set `fetch-depth: 0` in the workflow, or `git fetch --unshallow`" if shallow else ""
+    mend = "; the clone is shallow: set `fetch-depth: 0` in the workflow, or `git fetch --unshallow`"
+    return mend if is_shallow(folder) else ""

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.contract.approvals import NONE, Review
 from holdfast.contract.diff import Change, Kind
-from holdfast.contract.groups import Block, blocks, few, line_of, shown
+from holdfast.contract.groups import Block, blocks, line_of, shown
+from holdfast.contract.words import few
 from holdfast.text import counted, printable
 
 __all__ = ["line_of", "markdown", "shown", "summary", "text"]
@@ -51,7 +52,7 @@ def _approval(block: Block, review: Review) -> Iterator[str]:
     by = [found[1] for c in block.changes if (found := review.approval(c))]
     if by:
         part = "" if len(by) == len(block.changes) else f"{len(by)} of {len(block.changes)} "
-        yield f"{part}approved by {few(list(dict.fromkeys(a.by for a in by)))}: {few([a.because for a in by])}"
+        yield f"{part}approved by {few(a.by for a in by)}: {few(a.because for a in by)}"
     fixed = [c for c in block.changes if not c.approvable]
     if fixed:
         what = ", ".join(dict.fromkeys(c.guard or c.kind.value for c in fixed))

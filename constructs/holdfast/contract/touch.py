@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from holdfast.cfn.tree import items, mapping, parts, read
 from holdfast.contract import grants, policies
 from holdfast.contract.guards import STORES, store_name, type_of
 from holdfast.contract.hidden import CUSTOM, ELSEWHERE, LANGUAGE
 from holdfast.contract.pairing import resources
 from holdfast.contract.tags import with_our_names
+from holdfast.contract.words import few
 from holdfast.kinds.table.observed import TABLE
 from holdfast.shared.key.guards import KEY
 
@@ -112,7 +114,7 @@ def _of(resource: Json, known: _Known) -> Iterator[tuple[str | None, str]]:
     if kind.startswith(IDENTITY):
         for broad in BROAD.findall(json.dumps(resource)):
             yield None, f"{kind} has the managed policy {broad}, which reaches every store"
-    if kind == SELECTION and (how := _selected(resource.get("Properties"), known)):
+    if kind == SELECTION and (how := _selected(read(resource, ("Properties", "BackupSelection")), known)):
         yield None, f"{kind} copies stores: it selects {how}"
     if kind.startswith(HARMLESS):
         return
@@ -131,7 +133,7 @@ def _granted(resource: Json, at: grants.Scope, known: _Known) -> Iterator[tuple[
                 continue
             told |= set(g.names) or known.names
             where = (
-                f"every {g.noun}" if not g.names else f"{'' if g.noun == 'store' else f'the {g.noun} '}{_few(g.names)}"
+                f"every {g.noun}" if not g.names else f"{'' if g.noun == 'store' else f'the {g.noun} '}{few(g.names)}"
             )
             store = g.names[0] if len(g.names) == 1 and g.noun == "store" else None
             says = f"may allow {g.actions} on {where}: {g.why}" if g.why else f"allows {g.actions} on {where}"
@@ -140,7 +142,7 @@ def _granted(resource: Json, at: grants.Scope, known: _Known) -> Iterator[tuple[
             for named in sorted(_mentioned(statement.get("Resource"), known)):
                 if named.words not in told:
                     yield named.store, f"{kind} allows {actions} on {named.words}", True
-    managed = _property(resource, "ManagedPolicyArns") if kind.startswith(IDENTITY) else None
+    managed = read(resource, ("Properties", "ManagedPolicyArns")) if kind.startswith(IDENTITY) else None
     if managed is not None and any(t.startswith(grants.HOLE) for t in grants.texts(managed, at)):
         yield None, f"{kind} may have a managed policy that reaches every store: a deploy decides which", False
 
@@ -149,10 +151,10 @@ def _hides(logical_id: str, resource: Json, part: Json, known: _Known) -> str:
     """What something else makes, which may reach any store."""
     kind = str(resource.get("Type"))
     if kind in ELSEWHERE and logical_id not in part.get("nested", {}):
-        if _property(resource, "TemplateBody") is None:
+        if read(resource, ("Properties", "TemplateBody")) is None:
             return f"{kind} is made by {ELSEWHERE[kind]}, which may reach any store"
     elif CUSTOM.match(kind):
-        token = _property(resource, "ServiceToken")
+        token = read(resource, ("Properties", "ServiceToken"))
         own = any(name in resources(part) for name in _references(token))
         theirs = isinstance(token, dict) and token.get("Fn::ImportValue") in known.theirs
         if token is not None and not own and not theirs:
@@ -166,44 +168,25 @@ def _rewritten(id_: str, part: Json, known: _Known) -> Iterator[Touch]:
     written = json.dumps(part["template"])
     rewritten = macros or any(mark in written for mark in ("Fn::Transform", "Fn::ForEach"))
     if rewritten and (named := sorted(_mentioned(part["template"], known))):
-        words = _few([n.words for n in named])
+        words = few(n.words for n in named)
         store = named[0].store if len(named) == 1 else None
         yield Touch(id_, "", store, f"a macro or a loop may make something that acts on {words}", sure=False)
 
 
-def _property(resource: Json, name: str) -> Any:
-    properties = resource.get("Properties")
-    return properties.get(name) if isinstance(properties, dict) else None
-
-
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - grants.SHOWN
-    return ", ".join(names[: grants.SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
-def _selected(properties: Any, known: _Known) -> str:
+def _selected(selection: Any, known: _Known) -> str:
     """By what a selection of backups picks declared stores without naming one."""
-    if any(_everything(r) for r in _under(properties, "Resources")):
+    if any(_everything(r) for r in items(read(selection, ("Resources",)))):
         return "every resource"
-    for tag in _under(properties, "ListOfTags"):
+    for tag in items(read(selection, ("ListOfTags",))):
         match tag:
             case {"ConditionKey": str(key), "ConditionValue": str(value)} if (key, value) in known.tags:
                 return f"by the tag {key}={value}"
     return ""
 
 
-def _under(properties: Any, name: str) -> list[Any]:
-    match properties:
-        case {"BackupSelection": dict(selection)} if isinstance(found := selection.get(name), list):
-            return found
-    return []
-
-
 def _tags(resource: Json) -> list[tuple[str, str]]:
-    match resource:
-        case {"Properties": {"Tags": dict(tags)}}:
-            return [(k, v) for k, v in tags.items() if isinstance(v, str)]
-    return []
+    tags = mapping(read(resource, ("Properties", "Tags")))
+    return [(name, value) for name, value in tags.items() if isinstance(value, str)]
 
 
 def _verb(kind: str, resource: Json, named: _Named) -> str:
@@ -242,8 +225,8 @@ def _mentioned(tree: Any, known: _Known) -> set[_Named]:
                 found |= {known.exports[name]} if name in known.exports else set()
             case dict() as inner:
                 waiting.extend(inner.values())
-            case list() as items:
-                waiting.extend(items)
+            case list() as inner:
+                waiting.extend(inner)
     return found
 
 
@@ -265,23 +248,17 @@ def _exports(ours: Mapping[str, Json]) -> Iterator[tuple[str, _Named]]:
 
 
 def _exported(part: Json) -> Iterator[tuple[str, Any]]:
-    outputs = part["template"].get("Outputs")
-    for output in outputs.values() if isinstance(outputs, dict) else ():
+    for output in mapping(part["template"].get("Outputs")).values():
         match output:
             case {"Export": {"Name": str(name)}, "Value": value}:
                 yield name, value
 
 
 def _references(value: Any) -> Iterator[str]:
-    match value:
-        case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), _]}:
-            yield name
-        case dict():
-            for part in value.values():
-                yield from _references(part)
-        case list():
-            for part in value:
-                yield from _references(part)
+    for part in parts(value):
+        match part:
+            case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), _]}:
+                yield name
 
 
 def _parts(contract: Json) -> Iterator[Json]:
