@@ -81,7 +81,10 @@ def _backups(old: Json, new: Json) -> Iterator[tuple[tuple[str, ...], str]]:
             continue
         was, is_ = _kept(rule, FOREVER), _kept(after[name], 0.0)
         if is_ < was and rule.get("Lifecycle") != after[name].get("Lifecycle"):
-            yield BACKUPS, f"backups of rule {name} are kept for {is_:g} days"
+            if is_function(after[name].get("Lifecycle")):
+                yield BACKUPS, f"how long backups of rule {name} are kept is decided at deploy time"
+            else:
+                yield BACKUPS, f"backups of rule {name} are kept for {is_:g} days"
         copies = len(items(rule.get("CopyActions"))) - len(items(after[name].get("CopyActions")))
         if copies > 0:
             yield BACKUPS, f"backups of rule {name} are no longer copied"

@@ -92,8 +92,8 @@ def _assigned(script: str) -> bool:
 
 
 def _leaves(tree: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    if isinstance(tree, dict) and isinstance(name := tree.get("Name"), str) and set(tree) == {"Name", "Value"}:
-        yield from _leaves(tree["Value"], (*path, name))  # a variable of a container
+    if _is_variable(tree):
+        yield from _leaves(tree["Value"], (*path, tree["Name"]))
     elif isinstance(tree, dict):
         for name, part in tree.items():
             if name == "Fn::Join":
@@ -104,6 +104,13 @@ def _leaves(tree: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
             yield from _leaves(part, (*path, str(number)))
     else:
         yield path, tree
+
+
+def _is_variable(tree: Any) -> bool:
+    """Whether it is a variable of a container or of a build, and its value the one that it has there."""
+    if not isinstance(tree, dict) or not {"Name", "Value"} <= tree.keys() <= {"Name", "Value", "Type"}:
+        return False
+    return isinstance(tree["Name"], str) and tree.get("Type", "PLAINTEXT") == "PLAINTEXT"
 
 
 def _joined(arguments: Any) -> str:
