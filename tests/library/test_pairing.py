@@ -42,3 +42,5 @@ def test_a_store_moves_only_to_where_it_may_be(place: str, same: bool) -> None:
     base = {"A": contract(here, Orders=store), "B": contract(place)}
     head = {"A": contract(here), "B": contract(place, Store=store)}
     assert moves(base, head, {}) == ({("A", "Orders"): [("B", "Store")]} if same else {})
+    base, head = {"A": contract(here), "B": contract(place, Store=store)}, {"A": contract(here, Orders=store)}
+    assert moves(base, head, {}) == ({("B", "Store"): [("A", "Orders")]} if same else {})

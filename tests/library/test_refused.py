@@ -76,13 +76,24 @@ def test_where_a_secret_is_is_not_one(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["parameters", "Parameters"])
 def test_parameters_are_looked_at(name: str) -> None:
-    assert len(refused(None, **{name: {"DbPassword": "hunter2"}})) == 1
+    assert len(refused(None, **{name: {"token": "hunter2"}})) == 1
     assert refused(None, **{name: {"password_encryption": "scram-sha-256"}}) == []
 
 
+def test_parameters_of_the_template_are_looked_at() -> None:
+    parameters = {"GitHubToken": {"Type": "String", "Default": "hunter2"}, "Size": {"Default": "large"}}
+    assert list(unacceptable({"template": {"Parameters": parameters}})) == [
+        "template/Parameters/GitHubToken/Default is a secret in plain text: keep it in Secrets Manager, and refer to it"
+    ]
+
+
+def test_parts_of_a_secret_are_looked_at_whatever_they_are_called() -> None:
+    assert len(refused(SecretString={"user": "a", "API_TOKEN_ID": "hunter2"})) == 1
+
+
 def test_parameters_of_the_stack_are_looked_at() -> None:
-    assert refused({"parameters": {"DbPassword": "hunter2", "Size": "large"}}) == [
-        "stack/parameters/DbPassword is a secret in plain text: keep it in Secrets Manager, and refer to it"
+    assert refused({"parameters": {"GitHubTokens": "hunter2", "Size": "large"}}) == [
+        "stack/parameters/GitHubTokens is a secret in plain text: keep it in Secrets Manager, and refer to it"
     ]
 
 
