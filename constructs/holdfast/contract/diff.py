@@ -11,8 +11,8 @@ from typing import Any
 
 from holdfast.cfn.compare import ABSENT, Difference, differences, same, value_at
 from holdfast.cfn.facts import facts
-from holdfast.cfn.template import ALARM, TOPIC
 from holdfast.cfn.tree import items, read
+from holdfast.cfn.types import ALARM, KEY, TOPIC
 from holdfast.contract import conditional, guards, pairing, policies
 from holdfast.contract.guards import (
     environment,
@@ -28,7 +28,6 @@ from holdfast.contract.reach import OF_STORE, about, mentioned, reach, store_nam
 from holdfast.contract.tags import as_used, production
 from holdfast.contract.tags import names as tag_names
 from holdfast.contract.waived import excuses
-from holdfast.shared.key.guards import KEY
 
 __all__ = ["SERIOUS", "Change", "Kind", "diff", "referring", "renames"]
 Json = dict[str, Any]

@@ -20,12 +20,12 @@ from holdfast.kinds.documents import guards as documents
 from holdfast.kinds.table import guards as table
 from holdfast.kinds.table.guards import as_table
 from holdfast.kinds.table.observed import GLOBAL_TABLE, TABLE
-from holdfast.shared.access_policy import guards as access_policy
 from holdfast.shared.alarms import guards as alarms
 from holdfast.shared.key import guards as key
 from holdfast.shared.logs import guards as logs
 from holdfast.shared.network import guards as network
-from holdfast.shared.readings import BACKUPS, CMK, Path, Protection, Reading, at, properties
+from holdfast.shared.readings import BACKUPS, CMK, GuardReading, Path, Protection, at, properties
+from holdfast.shared.roles import guards as roles
 from holdfast.shared.topic import guards as topic
 from holdfast.shared.vault import guards as vault
 from holdfast.text import counted
@@ -33,7 +33,7 @@ from holdfast.text import counted
 Json = dict[str, Any]
 DECLARED = (
     *(table, database, cache_, broker, bucket, documents),
-    *(key, vault, topic, logs, alarms, network, access_policy),
+    *(key, vault, topic, logs, alarms, network, roles),
 )
 OF_TYPE: Mapping[str, Protection] = {p.type: p for module in DECLARED for p in module.PROTECTIONS}
 # What holds data, and the property that names it.
@@ -62,8 +62,8 @@ UNTOUCHABLE = frozenset({"DP", "RETAIN", "CMK"})  # of personal durable data in 
 FACTS = frozenset({"data class", "lifetime"})
 SHORT = ("DP", "RETAIN", "PITR", "CMK", "backups", "versions", "lock", "TTL")  # in the order in which they are said
 EVERYWHERE = (
-    Reading("retained (DeletionPolicy)", ("DeletionPolicy",), kept, "RETAIN"),
-    Reading("retained (UpdateReplacePolicy)", ("UpdateReplacePolicy",), kept, "RETAIN"),
+    GuardReading("retained (DeletionPolicy)", ("DeletionPolicy",), kept, "RETAIN"),
+    GuardReading("retained (UpdateReplacePolicy)", ("UpdateReplacePolicy",), kept, "RETAIN"),
     at("Tags/DataClass", one_of(*CLASSES), "data class"),
     at("Tags/Lifetime", one_of(*LIFETIMES), "lifetime"),
 )
@@ -85,7 +85,7 @@ def protection(kind: str) -> Protection:
 
 
 @cache
-def readings(kind: str, words: tuple[str, ...] = PRODUCTION) -> tuple[Reading, ...]:
+def readings(kind: str, words: tuple[str, ...] = PRODUCTION) -> tuple[GuardReading, ...]:
     """``words`` are what the tag Environment says of production."""
     production = at("Tags/Environment", lambda v: float(v in words), "production environment")
     return (*protection(kind).readings, *EVERYWHERE, production)
@@ -115,7 +115,7 @@ def _short(place: Path, says: str) -> str:
     return "backups" if place == deletes.BACKUPS else "TTL" if "TTL" in says else ""
 
 
-def _lost(guards: tuple[Reading, ...], old: Json, new: Json, at: Path = (), where: str = "") -> Iterator[Loss]:
+def _lost(guards: tuple[GuardReading, ...], old: Json, new: Json, at: Path = (), where: str = "") -> Iterator[Loss]:
     told: set[str] = set()
     for guard in guards:
         was, is_ = (guard.strength(read(r, guard.source)) for r in (old, new))

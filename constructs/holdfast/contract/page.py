@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.cfn.template import ALARM
+from holdfast.cfn.types import ALARM
 from holdfast.contract.guards import environment, held, store_name, tag
 from holdfast.contract.pairing import flat, resources
 from holdfast.contract.reach import about, store_names

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from holdfast.cfn.tree import items, mapping, parts, read
+from holdfast.cfn.types import KEY, SELECTION
 from holdfast.contract import grants, policies
 from holdfast.contract.guards import STORES, store_name, type_of
 from holdfast.contract.hidden import CUSTOM, ELSEWHERE, LANGUAGE
@@ -17,7 +18,6 @@ from holdfast.contract.pairing import resources
 from holdfast.contract.tags import with_our_names
 from holdfast.contract.words import few
 from holdfast.kinds.table.observed import TABLE
-from holdfast.shared.key.guards import KEY
 
 Json = dict[str, Any]
 WORD = re.compile(r"[A-Za-z0-9_.*?-]+")
@@ -33,7 +33,6 @@ TRIGGERS = ("AWS::Lambda::EventSourceMapping", "AWS::Pipes::", "AWS::Events::", 
 COPIES = ("AWS::Backup::", "AWS::DMS::", "AWS::Glue::", "AWS::DataPipeline::", "AWS::OSIS::", "AWS::S3")
 IDENTITY = ("AWS::IAM::", "AWS::SSO::", "AWS::Serverless::")
 DEPLOYING = ("assumeRoleArn", "cloudFormationExecutionRoleArn")
-SELECTION = "AWS::Backup::BackupSelection"
 EVERYTHING = re.compile(r"\*|arn:[^:]*:s3:::\*.*|arn:[^:]*:(?!s3:)[^:]*:[^:]*:[^:]*:(\*|[a-z-]+[/:]\*)")
 BROAD = re.compile(
     r":policy/(AdministratorAccess|PowerUserAccess|ReadOnlyAccess|IAMFullAccess|AWSCloudFormationFullAccess"

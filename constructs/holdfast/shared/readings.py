@@ -13,7 +13,7 @@ BACKUPS = "recovery period"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class GuardReading:
     """A property that protects, and how strong its value is."""
 
     label: str
@@ -36,24 +36,24 @@ class Protection:
     name: str = ""  # the property that names a store; empty for what is not a store
     holds: bool = False  # whether something is lost when it is made anew, as with every store
     protects: str = ""  # what it is called, where it protects by being there
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[GuardReading, ...] = ()
     members: tuple[tuple[str, str], ...] = ()  # lists of which every item protects: path, and what an item is
     fixed: tuple[tuple[str, str, str], ...] = ()  # what protects as it is: path, what a change means, short name
     openings: tuple[tuple[str, str], ...] = ()  # lists of which every new item lets more in: path, and what it means
     parameter_group: str = ""  # the property that names it
 
 
-def at(path: str, strength: Strength, label: str, short: str = "", **more: Any) -> Reading:
-    return Reading(label, properties(path), strength, short, **more)
+def at(path: str, strength: Strength, label: str, short: str = "", **more: Any) -> GuardReading:
+    return GuardReading(label, properties(path), strength, short, **more)
 
 
 def properties(path: str) -> Path:
     return ("Properties", *path.split("/"))
 
 
-def deletion_protection(path: str) -> Reading:
+def deletion_protection(path: str) -> GuardReading:
     return at(path, on, DP, "DP")
 
 
-def customer_key(path: str) -> Reading:
+def customer_key(path: str) -> GuardReading:
     return at(path, own_key, CMK, "CMK")

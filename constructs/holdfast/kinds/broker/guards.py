@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from holdfast.cfn.strength import not_off, off, on, one_of
+from holdfast.kinds.broker.types import BROKER, IDENTITY, TOPIC
 from holdfast.shared.readings import Protection, at, customer_key
 
-BROKER = "AWS::MSK::Cluster"
 PROTECTIONS = (
     Protection(
         type=BROKER,
-        name="ClusterName",
+        name=IDENTITY[BROKER],
         readings=(
             customer_key("EncryptionInfo/EncryptionAtRest/DataVolumeKMSKeyId"),
             at(
@@ -23,5 +23,5 @@ PROTECTIONS = (
             at("BrokerNodeGroupInfo/ConnectivityInfo/PublicAccess/Type", one_of("DISABLED"), "private access"),
         ),
     ),
-    Protection(type="AWS::MSK::Topic", holds=True),
+    Protection(type=TOPIC, holds=True),
 )

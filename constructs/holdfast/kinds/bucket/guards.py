@@ -6,9 +6,9 @@ from typing import Any
 
 from holdfast.cfn.strength import number, on, one_of, own_key, there
 from holdfast.cfn.tree import items, read
+from holdfast.kinds.bucket.types import BUCKET, IDENTITY, POLICY
 from holdfast.shared.readings import CMK, Protection, at
 
-BUCKET = "AWS::S3::Bucket"
 PUBLIC = ("AuthenticatedRead", "PublicRead", "PublicReadWrite")  # access of everyone
 RETENTION = "ObjectLockConfiguration/Rule/DefaultRetention"
 
@@ -41,7 +41,7 @@ def _owner(rules: Any) -> float | None:
 PROTECTIONS = (
     Protection(
         type=BUCKET,
-        name="BucketName",
+        name=IDENTITY[BUCKET],
         readings=(
             at("VersioningConfiguration/Status", one_of("Enabled"), "versions", "versions"),
             at("ObjectLockEnabled", on, "object lock", "lock"),
@@ -58,5 +58,5 @@ PROTECTIONS = (
             ),
         ),
     ),
-    Protection(type="AWS::S3::BucketPolicy", fixed=(("Bucket", "the policy is no longer on its bucket", ""),)),
+    Protection(type=POLICY, fixed=(("Bucket", "the policy is no longer on its bucket", ""),)),
 )

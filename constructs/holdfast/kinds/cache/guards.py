@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from holdfast.cfn.strength import number, on, one_of
+from holdfast.kinds.cache.types import CACHE, IDENTITY
 from holdfast.shared.readings import BACKUPS, Protection, at, customer_key
 
-CACHE = "AWS::ElastiCache::ReplicationGroup"
 PROTECTIONS = (
     Protection(
         type=CACHE,
-        name="ReplicationGroupId",
+        name=IDENTITY[CACHE],
         readings=(
             at("AtRestEncryptionEnabled", on, "encryption"),
             at("TransitEncryptionEnabled", on, "encryption in transit"),

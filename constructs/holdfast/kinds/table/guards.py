@@ -7,7 +7,17 @@ from typing import Any
 from holdfast.cfn.strength import number_or, on, own_key, there
 from holdfast.cfn.tree import mapping, read
 from holdfast.kinds.table.observed import GLOBAL_TABLE, TABLE
-from holdfast.shared.readings import BACKUPS, CMK, DP, PITR, Protection, Reading, at, deletion_protection, properties
+from holdfast.shared.readings import (
+    BACKUPS,
+    CMK,
+    DP,
+    PITR,
+    GuardReading,
+    Protection,
+    at,
+    deletion_protection,
+    properties,
+)
 
 Json = dict[str, Any]
 RECOVERY, ENCRYPTION = "PointInTimeRecoverySpecification", "SSESpecification"
@@ -50,9 +60,9 @@ PROTECTIONS = (
     ),
 )
 OF_REPLICA = (
-    Reading(DP, ("DeletionProtectionEnabled",), on, "DP"),
-    Reading(PITR, (RECOVERY, "PointInTimeRecoveryEnabled"), on, "PITR"),
-    Reading(CMK, (ENCRYPTION, "KMSMasterKeyId"), own_key, "CMK"),
+    GuardReading(DP, ("DeletionProtectionEnabled",), on, "DP"),
+    GuardReading(PITR, (RECOVERY, "PointInTimeRecoveryEnabled"), on, "PITR"),
+    GuardReading(CMK, (ENCRYPTION, "KMSMasterKeyId"), own_key, "CMK"),
 )
 
 

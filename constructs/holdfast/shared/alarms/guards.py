@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.cfn.strength import not_off
-from holdfast.cfn.template import ALARM
+from holdfast.cfn.types import ALARM
 from holdfast.shared.readings import Protection, at
 
 WATCHED = (

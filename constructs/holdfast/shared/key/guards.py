@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from holdfast.cfn.strength import not_off, number_or, on
+from holdfast.cfn.types import KEY
 from holdfast.shared.readings import Protection, at
 
-KEY = "AWS::KMS::Key"
 PROTECTIONS = (
     Protection(
         type=KEY,

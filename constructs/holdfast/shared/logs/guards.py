@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from holdfast.cfn.strength import number_or, on, own_key, there
+from holdfast.cfn.types import LOG_GROUP
 from holdfast.shared.readings import CMK, DP, Protection, at
 
 PROTECTIONS = (
     Protection(
-        type="AWS::Logs::LogGroup",
+        type=LOG_GROUP,
         holds=True,
         readings=(
             at("RetentionInDays", number_or(float("inf")), "log retention"),

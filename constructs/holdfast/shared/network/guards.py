@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.cfn.types import FLOW_LOG, GROUP, INGRESS
 from holdfast.shared.readings import Protection
 
 OF_RULE = (
@@ -10,15 +11,15 @@ OF_RULE = (
 )
 PROTECTIONS = (
     Protection(
-        type="AWS::EC2::SecurityGroup",
+        type=GROUP,
         openings=(
             ("SecurityGroupIngress", "the network is opened to"),
             ("SecurityGroupEgress", "the network is opened towards"),
         ),
     ),
     Protection(
-        type="AWS::EC2::SecurityGroupIngress",
+        type=INGRESS,
         fixed=tuple((name, "the network is opened to another group or address", "") for name in OF_RULE),
     ),
-    Protection(type="AWS::EC2::FlowLog", protects="flow log"),
+    Protection(type=FLOW_LOG, protects="flow log"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.cfn.strength import not_off, number_or, own_key, there
-from holdfast.cfn.template import TOPIC
+from holdfast.cfn.types import QUEUE, TOPIC
 from holdfast.shared.readings import CMK, Protection, at
 
 FOUR_DAYS = 345_600.0  # in seconds: how long a queue keeps messages unless told otherwise
@@ -17,7 +17,7 @@ PROTECTIONS = (
     Protection(type="AWS::SNS::Subscription", protects="subscription"),
     Protection(type="AWS::SNS::TopicPolicy", fixed=(("Topics", "the policy is no longer on every topic", ""),)),
     Protection(
-        type="AWS::SQS::Queue",
+        type=QUEUE,
         holds=True,
         readings=(
             at("KmsMasterKeyId", own_key, CMK),

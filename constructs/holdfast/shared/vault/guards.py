@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from holdfast.cfn.strength import number, there
+from holdfast.cfn.types import PLAN, SELECTION, VAULT
 from holdfast.shared.readings import Protection, at, customer_key
 
-VAULT, PLAN, SELECTION = "AWS::Backup::BackupVault", "AWS::Backup::BackupPlan", "AWS::Backup::BackupSelection"
 PROTECTIONS = (
     Protection(
         type=VAULT,
