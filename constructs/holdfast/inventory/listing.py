@@ -16,14 +16,6 @@ from holdfast.policy.required import lifetime
 from holdfast.text import columns
 
 VERSION = 1
-SHORT = {
-    Guard.DELETION_PROTECTION: "DP",
-    Guard.RETAIN: "RETAIN",
-    Guard.PITR: "PITR",
-    Guard.TTL: "TTL",
-    Guard.CUSTOMER_KEY: "CMK",
-    Guard.ALARMS: "ALARMS",
-}
 
 
 def show(estate: Estate, *, env: str, system: str | None, assumed: bool, as_json: bool) -> str:
@@ -136,7 +128,8 @@ def assumed_of_store(placed: Placed, store: Store) -> list[dict[str, Any]]:
 
 
 def short(guards: Guard) -> str:
-    return " ".join(name for guard, name in SHORT.items() if guard in guards) or "-"
+    """The guards by their short names, without tags, which everything has."""
+    return (guards & ~Guard.TAGS).short or "-"
 
 
 def _key(key: Key) -> list[str]:

@@ -16,35 +16,33 @@ from holdfast.kinds.base import StoreSubject
 from holdfast.kinds.kinds import find, subject
 from holdfast.kinds.table.template import observe
 from holdfast.model.facts import Guard
-from holdfast.rules import BY_ID, stores
+from holdfast.rules import GUARDING, stores
 from holdfast.rules.base import Rule
 from holdfast.rules.engine import verdict
 from holdfast.text import columns
 from holdfast.verdict import PASS
 
-COLUMNS = {
-    "deletion protection": Guard.DELETION_PROTECTION,
-    "retained": Guard.RETAIN,
-    "recovery": Guard.PITR,
-    "own key": Guard.CUSTOMER_KEY,
-    "expiry": Guard.TTL,
-    "alarms": Guard.ALARMS,
-}
-
-RULES_OF: Mapping[Guard, tuple[Rule, ...]] = {
-    Guard.DELETION_PROTECTION: (BY_ID["HF001"],),
-    Guard.RETAIN: (BY_ID["HF002"],),
-    Guard.PITR: (BY_ID["HF004"],),
-    Guard.CUSTOMER_KEY: (BY_ID["HF007"],),
-    Guard.TTL: (stores.EVICTED, stores.TOPICS),
-    Guard.ALARMS: (BY_ID["HF205"],),
+COLUMNS = tuple(guard for guard in Guard if guard is not Guard.TAGS)  # which everything has
+RULES_OF: Mapping[Guard, tuple[Rule, ...]] = {guard: (rule,) for guard, rule in GUARDING.items()} | {
+    Guard.TTL: (stores.EVICTED, stores.TOPICS)
 }
 
 
 def summary(outdir: Path, estate: Estate) -> str:
     """A row per synthesized stack, and a total per environment."""
     places = [p for p in estate.placements() if (outdir / f"{p.id}.template.json").exists()]
-    rows = [["environment", "stack", "region", "tables", "indexes", "other stores", *COLUMNS, "assumed facts"]]
+    rows = [
+        [
+            "environment",
+            "stack",
+            "region",
+            "tables",
+            "indexes",
+            "other stores",
+            *(g.short for g in COLUMNS),
+            "assumed facts",
+        ]
+    ]
     for env in dict.fromkeys(p.env for p in places):
         total = [0] * (4 + len(COLUMNS))
         for p in (p for p in places if p.env == env):
@@ -55,10 +53,7 @@ def summary(outdir: Path, estate: Estate) -> str:
                 len(seen),
                 sum(len(s.indexes) for s in seen if isinstance(s.indexes, dict)),
                 len(stores),
-                *(
-                    sum(g in s.guards(p.policy.tags) for s in seen) + sum(_has(s, g) for s in stores)
-                    for g in COLUMNS.values()
-                ),
+                *(sum(g in s.guards(p.policy.tags) for s in seen) + sum(_has(s, g) for s in stores) for g in COLUMNS),
                 sum(1 for t in p.tables for _ in p.assumptions(t))
                 + sum(len(assumed_of_store(p, s.store)) for s in stores),
             ]

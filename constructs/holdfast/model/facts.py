@@ -85,7 +85,26 @@ class Guard(Flag):
     TAGS = auto()
     ALARMS = auto()
 
+    @property
+    def label(self) -> str:
+        """What a guard is called; of a set, each."""
+        return ", ".join(_CALLED[guard][0] for guard in self)
 
+    @property
+    def short(self) -> str:
+        """What a narrow column calls it; of a set, each."""
+        return " ".join(_CALLED[guard][1] for guard in self)
+
+
+_CALLED: Mapping[Guard, tuple[str, str]] = {
+    Guard.DELETION_PROTECTION: ("deletion protection", "DP"),
+    Guard.RETAIN: ("retained", "RETAIN"),
+    Guard.PITR: ("point-in-time recovery", "PITR"),
+    Guard.TTL: ("time to live", "TTL"),
+    Guard.CUSTOMER_KEY: ("customer-managed key", "CMK"),
+    Guard.TAGS: ("tags", "TAGS"),
+    Guard.ALARMS: ("alarms", "ALARMS"),
+}
 NONE = Guard(0)
 
 

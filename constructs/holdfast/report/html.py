@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from holdfast.report.text import GUARDS, WORDS, against, grouped, running
+from holdfast.model.facts import Guard
+from holdfast.report.text import WORDS, against, grouped, running
 from holdfast.rules.base import Finding, Severity
 from holdfast.verdict import Outcome
 
@@ -96,11 +97,11 @@ def _page(shown: Sequence[Finding], findings: Sequence[Finding], title: str, aud
 def _matrix(rows: Sequence[Row]) -> Iterator[str]:
     yield "<h2>Intent, deployed, live</h2>"
     yield '<div class="scroll"><table>\n<thead><tr><th>table</th><th>stack</th><th>environment</th><th>state</th>'
-    yield "".join(f"<th>{escape(word)}</th>" for word in GUARDS.values()) + "</tr></thead>\n<tbody>"
+    yield "".join(f"<th>{escape(guard.label)}</th>" for guard in Guard) + "</tr></thead>\n<tbody>"
     for r in rows:
         words = (r.table, r.stack, r.environment, r.state)
         cells = "".join(f"<td>{escape(w)}</td>" for w in words)
-        yield f"<tr>{cells}{''.join(_cell(r.guards[g]) for g in GUARDS)}</tr>"
+        yield f"<tr>{cells}{''.join(_cell(r.guards[g]) for g in Guard)}</tr>"
     yield "</tbody></table></div>"
 
 

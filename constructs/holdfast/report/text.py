@@ -16,15 +16,6 @@ if TYPE_CHECKING:
     from holdfast.audit.audit import Audit, Row
 
 WORDS = {Outcome.FAIL: "FAIL", Outcome.UNKNOWN: "????", Outcome.PASS: "ok", Outcome.EXEMPT: "--"}
-GUARDS = {
-    Guard.DELETION_PROTECTION: "deletion protection",
-    Guard.RETAIN: "retained",
-    Guard.PITR: "recovery",
-    Guard.TTL: "expiry",
-    Guard.CUSTOMER_KEY: "own key",
-    Guard.TAGS: "tags",
-    Guard.ALARMS: "alarms",
-}
 COLOURS = {Outcome.FAIL: "31", Outcome.UNKNOWN: "33", Outcome.PASS: "32", Outcome.EXEMPT: "2"}
 
 
@@ -141,7 +132,7 @@ def _block(
     yield f"\033[1m{title}\033[0m" if colour else title
     row = rows.get((env or "", name))
     if row and (gaps := apart(row)):
-        cells = [["", "intent", "deployed", "live"], *([GUARDS[g], *c] for g, c in gaps.items())]
+        cells = [["", "intent", "deployed", "live"], *([g.label, *c] for g, c in gaps.items())]
         header, _, *body = columns(cells).splitlines()
         yield from (f"  {line}" for line in (header, *body))
     said = ""
