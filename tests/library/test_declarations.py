@@ -476,7 +476,7 @@ MUTANTS: dict[str, tuple[Callable[[Json], object], set[str], str]] = {
         {"HF103"},
         "the stream is OLD_IMAGE, declared is KEYS_ONLY",
     ),
-    "a stranger in the extra policy": (stranger, {"HF009", "HF109"}, "lets arn:aws:iam::999999999999:root in"),
+    "a stranger in the extra policy": (stranger, {"HF009", "HF109"}, "admits arn:aws:iam::999999999999:root"),
     "another table class": (lambda p: p.update(TableClass="STANDARD"), {"HF109"}, "TableClass is not as declared"),
     "no table class": (lambda p: p.pop("TableClass"), {"HF109"}, "TableClass is missing, and declared in extra="),
     "another tag of its own": (
@@ -838,7 +838,7 @@ def test_owners_of_watched_production_stacks_without_a_channel_are_named() -> No
     assert said("HF417") == []
     both = (Owner(name="shop-team"), Owner(name="cart-team"))
     assert said("HF417", owners=both) == [
-        (None, "Shop-{env}", "its owner shop-team has no channel: nobody is told of its alarms in prod")
+        (None, "Shop-{env}", "its owner shop-team has no channel, so its alarms are not delivered in prod")
     ]
     assert said("HF417", owners=both, environments=(TEST,)) == []
     assert said("HF417", owners=(Owner(name="shop-team", tell=("mailto:a@b.example",)), both[1])) == []

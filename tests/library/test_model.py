@@ -39,7 +39,7 @@ from holdfast.model.facts import construct_id
         ({"name": "orders/{env}"}, "has characters other than a-z, A-Z, 0-9, '_', '-' and '.'"),
         ({"name": "orders-{stage}"}, "unknown placeholder 'stage'; use {Env}, {account}, {env}, {region}"),
         ({"name": "orders-{env!r}"}, "unknown placeholder 'env'"),
-        ({"name": "orders-{env"}, "its name is no template"),
+        ({"name": "orders-{env"}, "its name is not a template"),
         ({"key": key("id", "id")}, "its key uses id as partition and as sort key; drop the sort key"),
         ({"key": key("")}, "its key has an attribute name of 0 bytes"),
         ({"key": key("x" * 256)}, "its key has an attribute name of 256 bytes"),

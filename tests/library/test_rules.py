@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import shutil
 from collections.abc import Iterable
 from datetime import date
@@ -20,7 +21,7 @@ from holdfast import Guard
 from holdfast.cfn.template import StackSeen
 from holdfast.cli import main
 from holdfast.estate.placement import Placed
-from holdfast.rules import BY_ID, RULES, TABLE_RULES, judge
+from holdfast.rules import BY_ID, RULES, GUARDING, TABLE_RULES, judge
 from holdfast.rules.base import Check, Finding, Rule, Severity
 from holdfast.rules.foreign import judge_foreign
 from holdfast.rules.former import CONTRACT as CONTRACT_ALONE
@@ -475,6 +476,33 @@ def test_ids_are_unique_sorted_and_never_dropped() -> None:
 def test_former_ids_lead_to_rules_of_today() -> None:
     assert FORMER.isdisjoint(BY_ID)
     assert {current(id_) for id_ in FORMER} <= BY_ID.keys()
+
+
+# Words that say less than they seem to: what holds and what to do can be said without them.
+VAGUE = re.compile(r"\b((no|some|any|every)body|whoever|(is|are) no)\b", re.IGNORECASE)
+
+
+def test_titles_are_unique_and_plain() -> None:
+    assert len({r.title for r in RULES}) == len(RULES)
+    said = {
+        r.id: [m[0] for text in (r.title, r.why, r.remediation) for m in VAGUE.finditer(text)]
+        for r in RULES
+        if r.id[2] not in "56"
+    }
+    assert {id_: words for id_, words in said.items() if words} == {}
+
+
+def test_every_guard_has_a_rule_that_stands_for_it() -> None:
+    assert {guard: rule.id for guard, rule in GUARDING.items()} == {
+        Guard.DELETION_PROTECTION: "HF001",
+        Guard.RETAIN: "HF002",
+        Guard.PITR: "HF004",
+        Guard.TTL: "HF006",
+        Guard.CUSTOMER_KEY: "HF007",
+        Guard.TAGS: "HF010",
+        Guard.ALARMS: "HF205",
+    }
+    assert len({g.label for g in Guard}) == len({g.short for g in Guard}) == len(GUARDING) == len(Guard)
 
 
 def test_every_rule_says_what_why_and_how() -> None:

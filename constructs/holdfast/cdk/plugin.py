@@ -22,6 +22,7 @@ from holdfast.model.environment import Environment
 from holdfast.policy.required import DEFAULT, Policy
 from holdfast.rules import RULES, cannot_be_waived, check_waivers, judge
 from holdfast.rules.base import Finding
+from holdfast.rules.contract import DIFFERS
 from holdfast.rules.foreign import Facts, judge_foreign
 from holdfast.text import counted
 from holdfast.verdict import Outcome
@@ -155,7 +156,7 @@ def _warning(id_: str, found: Sequence[Finding], paths: Mapping[str, str]) -> cd
     count = counted(len(found), "difference")
     file = f"{id_}.template.json"
     return cdk.PolicyViolation(
-        rule_name="HF703",
+        rule_name=DIFFERS.id,
         description=f"{id_}: {count} from the contract, first {first.table or first.where}: {first.detail}. "
         "To acknowledge this does not silence `holdfast check`",
         fix="undo it, or `make accept`",

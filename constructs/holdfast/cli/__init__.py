@@ -430,10 +430,10 @@ def _fix(args: argparse.Namespace) -> int:
     from holdfast.audit.ages import UNREAD
     from holdfast.cli import fix as fix_command
     from holdfast.fix.plan import plan
-    from holdfast.rules.former import current
+    from holdfast.rules.former import current, of_stores
 
     asked = _ids(args.only)  # it repairs tables: a former rule of other stores names none of them
-    only = None if args.only is None else {i if i.startswith("HF5") else current(i) for i in asked}
+    only = None if args.only is None else {i if of_stores(i) else current(i) for i in asked}
     fix_command.check(args, only)
     project = _project(args)
     elsewhere = "log in to the right one; before its first deploy there is nothing to fix"
@@ -651,10 +651,11 @@ def _ids(text: str | None) -> list[str]:
 
 def _unseen(finding: Finding) -> bool:
     """What keeps the selected rules from being judged is told with them: a choice of rules makes nobody see more."""
+    from holdfast.rules import estate, live
     from holdfast.verdict import Outcome
 
-    there = finding.rule.id in ("HF201", "HF601")
-    return (finding.outcome is Outcome.UNKNOWN and (there or finding.rule.id in ("HF614", "HF616"))) or (
+    there = finding.rule in (estate.ABSENT, live.ABSENT)
+    return (finding.outcome is Outcome.UNKNOWN and (there or finding.rule in (live.UNREAD, live.UNDEPLOYED))) or (
         finding.outcome is Outcome.FAIL and there
     )
 

@@ -24,6 +24,7 @@ from holdfast.aws.apply import apis_for, apply
 from holdfast.aws.options import Options
 from holdfast.errors import InputError
 from holdfast.fix.plan import FIXABLE, REKEYING, Change, Plan
+from holdfast.rules import live
 from holdfast.text import counted, printable
 from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
@@ -86,12 +87,14 @@ def _rest(found: Audit, planned: Plan, only: Collection[str] | None) -> int:
     """Tells what no call repairs; the exit status that this alone gives."""
     for left in planned.left:
         _tell(f"not changed: {left.rule} {left.table}: {left.why}")
-    missing = [f for f in found.findings if f.rule.id == "HF601" and f.outcome is Outcome.FAIL]
+    missing = [f for f in found.findings if f.rule is live.ABSENT and f.outcome is Outcome.FAIL]
     for finding in missing:
         _tell(f"not there: {finding.table}: {finding.detail}")
     tables = {row.table for row in found.rows}  # of other stores it repairs nothing
     unknown = [f for f in found.findings if f.outcome is Outcome.UNKNOWN and (not f.table or f.table in tables)]
-    unread = sorted({f.table or f.where for f in unknown if f.rule.id in {"HF601", "HF614", *(only or FIXABLE)}})
+    unread = sorted(
+        {f.table or f.where for f in unknown if f.rule.id in {live.ABSENT.id, live.UNREAD.id, *(only or FIXABLE)}}
+    )
     for name in unread:
         _tell(f"not changed: {name} could not be read whole; see `holdfast audit`")
     return 1 if planned.left or missing else 3 if unread else 0

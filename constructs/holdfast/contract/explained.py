@@ -12,8 +12,6 @@ from holdfast.rules.contract import ADDED, DIFFERS, MANIFEST, MISSING
 from holdfast.rules.reading import reading
 
 UNDO = "undo it: nothing approves this"
-# Rules about what may not be there: that it is gone is not their concern.
-ONLY_FORBID = frozenset({"HF009", "HF202", "HF203", "HF211", "HF503", "HF505"})
 
 
 def read_by(change: Change) -> Rule | None:
@@ -25,7 +23,7 @@ def read_by(change: Change) -> Rule | None:
     if not change.gone:
         return reading(str(change.after) if change.path == ("Type",) else change.type, change.path)
     rule = reading(change.type, ("Type",))
-    return None if rule is None or rule.id in ONLY_FORBID else rule
+    return None if rule is None or rule.forbids else rule
 
 
 def general(change: Change) -> Rule:

@@ -83,7 +83,7 @@ def checked(cls: type[T]) -> type[T]:
 
 
 def place() -> str:
-    """File and line of whoever is declaring."""
+    """File and line of the declaration."""
     found = _line()
     return shown(*found) if found else ""
 

@@ -150,7 +150,7 @@ class Transient:
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiver(Located):
-    """A rule that need not hold for a table or store in one environment, until a day; somebody answers for it.
+    """A rule that need not hold for a table or store in one environment, until a day; its owner answers for it.
 
     ``Waiver(rule="HF205", environment=PROD, reason="…", owner="ops", expires=date(2027, 1, 31))``
     """
@@ -192,6 +192,6 @@ def unknown_placeholders(text: str) -> str | None:
     try:
         fields = [(name, spec, conversion) for _, name, spec, conversion in Formatter().parse(text) if name is not None]
     except ValueError as error:
-        return f"its name is no template ({error}); placeholders are {known}"
+        return f"its name is not a template ({error}); placeholders are {known}"
     wrong = sorted(str(name) for name, spec, conversion in fields if name not in PLACEHOLDERS or spec or conversion)
     return f"unknown placeholder {', '.join(map(repr, wrong))}; use {known}" if wrong else None

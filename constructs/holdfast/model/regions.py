@@ -38,7 +38,7 @@ S3_PREFIX_LISTS: Mapping[str, str] = {
 
 
 def partition(region: str | None) -> str:
-    """``aws``, or the partition that a region begins the name of; a region that nobody knows is one of ``aws``."""
+    """``aws``, or the partition that a region begins the name of; an unknown region is one of ``aws``."""
     return _named(region)[0]
 
 

@@ -103,12 +103,12 @@ def verdicts(places: Sequence[Placed], seen: Sequence[StackSeen], rules: Sequenc
 
 
 def cannot_be_waived(found: Finding) -> bool:
-    """Whether a failure is one that nobody may waive or acknowledge."""
+    """Whether a failure is one that may not be waived or acknowledged."""
     return found.rule is waivers.CURRENT or (not found.rule.waivable and found.untouchable)
 
 
 def check_waivers(estate: Estate) -> None:
-    """Refuses waivers of rules that do not exist, and of what nobody may waive."""
+    """Refuses waivers of rules that do not exist, and of what may not be waived."""
     for placed in estate.placements():
         for table in (*placed.tables, *placed.stores):
             for waiver in table.waivers:

@@ -1,4 +1,4 @@
-"""Who is let in: no resource policy names everybody, another account, or more of a key than its services need."""
+"""Who is admitted: resource policies name this account and its services, and of a key what these need."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ELSEWHERE = frozenset({"AWS::IAM::Role", "AWS::KMS::Key", "AWS::CloudWatch::Alar
 CALLED = "AWS::Lambda::Permission"
 
 
-def no_stranger(r: Resource) -> Verdict:
+def admits_own_only(r: Resource) -> Verdict:
     """Whether every policy of a resource lets in only the account, its services and the stack's own roles."""
     if r.type in ELSEWHERE:
         return EXEMPT
@@ -52,7 +52,7 @@ def policies(tree: Any) -> Iterator[Any]:
             except ValueError:
                 continue
         if isinstance(part, dict):
-            if any(_names_somebody(s) for s in _list(part.get("Statement"))):
+            if any(_has_principal(s) for s in _list(part.get("Statement"))):
                 yield part
             else:
                 waiting.extend(part.values())
@@ -60,7 +60,7 @@ def policies(tree: Any) -> Iterator[Any]:
             waiting.extend(part)
 
 
-def _names_somebody(statement: Any) -> bool:
+def _has_principal(statement: Any) -> bool:
     return isinstance(statement, dict) and not statement.keys().isdisjoint({"Principal", "NotPrincipal"})
 
 
@@ -88,12 +88,12 @@ class _Statement:
 
     def problem(self) -> str | Unknown | None:
         if "NotPrincipal" in self._statement:
-            return "lets in everybody whom it does not name"
+            return "admits every principal that it does not name"
         principal = self._statement.get("Principal", {})
         if principal == "*":
-            return None if self._confined() else "lets anybody in"
+            return None if self._confined() else "admits every principal"
         if not isinstance(principal, dict) or {"Ref", "Fn::If", "Fn::GetAtt"} & principal.keys():
-            return Unknown("whom a policy lets in is decided at deploy time")
+            return Unknown("whom a policy admits is decided at deploy time")
         for kind, names in principal.items():
             for name in _list(names):
                 if problem := self._who(kind, name):
@@ -103,14 +103,14 @@ class _Statement:
     def _who(self, kind: str, name: Any) -> str | Unknown | None:
         text = self._text(name)
         if isinstance(text, Unknown):
-            return Unknown("whom a policy lets in is decided at deploy time")
+            return Unknown("whom a policy admits is decided at deploy time")
         if text == "*":
-            return None if self._confined() else "lets anybody in"
+            return None if self._confined() else "admits every principal"
         if kind == "Service":
-            return None if SERVICE.fullmatch(text) else f"lets {text} in, which is not a service of AWS"
+            return None if SERVICE.fullmatch(text) else f"admits {text}, which is not a service of AWS"
         if kind != "AWS":
-            return f"lets {text} in, who is not of this account"
-        return f"lets {text} in, who is not of this account" if self._foreign(text) else None
+            return f"admits {text}, which is not of this account"
+        return f"admits {text}, which is not of this account" if self._foreign(text) else None
 
     def _foreign(self, text: str) -> bool:
         """Whether a principal, as Fn::Sub writes it, is of another account; one of the stack's roles is not."""
@@ -127,7 +127,7 @@ class _Statement:
         if "AWS" in principal and not keys & THROUGH:
             return "lets the key be used otherwise than through the services that hold the data (kms:ViaService)"
         if "Service" in principal and not any(FOR.match(k) for k in keys):
-            return "lets a service use the key on behalf of anybody (aws:SourceAccount or the context is not tested)"
+            return "lets a service use the key for every account (aws:SourceAccount or the context is not tested)"
         return None
 
     def _tested(self) -> set[str]:
@@ -164,13 +164,13 @@ def _called(r: Resource) -> Verdict:
         return unknown("who may call the function is decided at deploy time")
     sources = [_flat(r.stack, r.properties[n]) for n in ("SourceArn", "SourceAccount") if n in r.properties]
     if r.get("FunctionUrlAuthType") == "NONE" or who == "*":
-        return fail("anybody may call the function")
+        return fail("every principal may call the function")
     if not SERVICE.fullmatch(who) and OWN not in who:
-        return fail(f"{who}, who is not of this account, may call the function")
+        return fail(f"{who}, which is not of this account, may call the function")
     if SERVICE.fullmatch(who) and not sources:
-        return fail(f"{who} may call the function on behalf of anybody")
-    stranger = next((s for s in sources if isinstance(s, str) and NUMBER.search(s)), None)
-    return fail(f"{stranger} of another account may call the function") if stranger else PASS
+        return fail(f"{who} may call the function for every account")
+    other = next((s for s in sources if isinstance(s, str) and NUMBER.search(s)), None)
+    return fail(f"{other} of another account may call the function") if other else PASS
 
 
 def _flat(stack: StackSeen | None, raw: Any) -> str | Unknown:

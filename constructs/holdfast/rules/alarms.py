@@ -1,4 +1,4 @@
-"""Alarms: what matters is watched, by metrics that exist, and somebody is told."""
+"""Alarms: what matters is watched, by metrics that exist, and its alarms have an action."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def missing(s: TableSubject) -> Verdict:
     return fail(f"no alarm reads {', '.join(said)}") if said else PASS
 
 
-def sounding(s: TableSubject) -> Verdict:
+def notifies(s: TableSubject) -> Verdict:
     if Guard.ALARMS not in s.required:
         return EXEMPT
     if isinstance(s.seen.alarms, Unknown):
         return unknown(f"alarms cannot be read: {s.seen.alarms.reason}")
-    ears = {name: p.get("heard", False) for name, p in s.seen.alarms.items()}
-    if mute := sorted(name for name, hears in ears.items() if hears is False):
-        return fail(f"no topic of the stack hears {', '.join(mute)}")
-    unsure = sorted(name for name, hears in ears.items() if isinstance(hears, Unknown))
-    return unknown(f"who hears {', '.join(unsure)} is decided at deploy time") if unsure else PASS
+    told = {name: p.get("heard", False) for name, p in s.seen.alarms.items()}
+    if mute := sorted(name for name, notified in told.items() if notified is False):
+        return fail(f"{', '.join(mute)}: no action publishes to a topic of the stack")
+    unsure = sorted(name for name, notified in told.items() if isinstance(notified, Unknown))
+    return unknown(f"whom {', '.join(unsure)} notifies is decided at deploy time") if unsure else PASS
 
 
 def as_declared(s: TableSubject) -> Verdict:
@@ -50,8 +50,8 @@ def as_declared(s: TableSubject) -> Verdict:
     return fail(f"not as declared: {', '.join(changed)}") if changed else PASS
 
 
-def deaf(metric: AlarmMetric) -> Verdict:
-    """Whether an alarm listens to something that is never said."""
+def unpublished_metric(metric: AlarmMetric) -> Verdict:
+    """Whether an alarm reads a metric that is not published."""
     if isinstance(metric.metric, Unknown):
         return unknown(f"the metric cannot be read: {metric.metric.reason}")
     if metric.metric not in PUBLISHED:
@@ -62,13 +62,13 @@ def deaf(metric: AlarmMetric) -> Verdict:
     return fail(f"DynamoDB publishes no {metric.metric} by {', '.join(sorted(dimensions)) or 'no dimension'}")
 
 
-def heard_metrics(s: Resource) -> list[Verdict]:
+def published(s: Resource) -> list[Verdict]:
     """Whether each metric that an alarm reads exists."""
-    return [deaf(m) for m in s.stack.metrics_of(s.logical_id)]
+    return [unpublished_metric(m) for m in s.stack.metrics_of(s.logical_id)]
 
 
 def consumer(s: Consumer) -> Verdict:
-    """Whether the alarms of a declared stream consumer are there, as declared, and heard."""
+    """Whether the alarms of a declared stream consumer are there, as declared, and have an action."""
     stack, placed, processor = s.stack, s.placed, s.processor
     seen = {p["AlarmName"]: p for p in stack.alarms.values() if isinstance(p, dict) and "AlarmName" in p}
     name = placed.fill(processor.name)
@@ -77,15 +77,15 @@ def consumer(s: Consumer) -> Verdict:
         if changed := changes(alarm, found):
             return fail(f"not as declared: {', '.join(changed)}")
         if found and heard(stack, found) is not True:
-            return fail(f"no topic of the stack hears {alarm.name}")
+            return fail(f"{alarm.name}: no action publishes to a topic of the stack")
     return PASS
 
 
 WATCHED = Rule(
     id="HF205",
-    title="Durable production data has alarms that somebody hears",
+    title="Durable production data has alarms, and alarms have an action",
     why="Throttling, slow answers, a job that stopped, a backup that failed or a consumer that falls behind are seen by customers "
-    "first where no alarm reads them. An alarm without an action turns red in a console that nobody looks at, and one on a metric "
+    "first where no alarm reads them. An alarm without an action turns red in a console and tells no one, and one on a metric "
     "that is never published never fires: CloudWatch takes any metric and any dimensions.",
     remediation="Restore the alarms of {table} and their topic as the alarms.py of its kind in holdfast/kinds makes them; metrics and "
     "dimensions have to be among those that the service publishes.",
@@ -107,16 +107,16 @@ WATCHED = Rule(
     aspects=frozenset({Aspect.OWN, Aspect.ALARMS}),
     checks=(
         Check(TableSubject, missing),
-        Check(TableSubject, sounding),
+        Check(TableSubject, notifies),
         Check(StoreSubject, watched),
         Check(Consumer, consumer),
         Check(StackSubject, told),
-        Check(Resource, heard_metrics, (ALARM,)),
+        Check(Resource, published, (ALARM,)),
     ),
 )
 THRESHOLDS = Rule(
     id="HF209",
-    title="Alarms go off when they should",
+    title="Alarm thresholds match the declaration",
     why="A threshold that is raised, or a metric that is swapped, silences an alarm as surely as its removal, and looks better.",
     remediation="Restore the alarms of {table} as holdfast.kinds.table.alarms.table_alarms makes them; change them there if that is meant.",
     severity=Severity.MEDIUM,

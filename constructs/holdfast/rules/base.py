@@ -75,6 +75,7 @@ class Rule:
     # It says that a thing is as its construct makes it: of a template the contract tells that, and check does not ask;
     # the audit does, until it compares accounts with the contract, too.
     audited: bool = False
+    forbids: bool = False  # only what may not be there: that something is gone is not its concern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -286,7 +286,7 @@ def untold(d: DeclaredStack) -> Found:
         return
     watched = [p for p in d.estate.placements() if p.stack is d.stack and p.env.tier is Tier.PROD and p.alarmed]
     if labels := dict.fromkeys(p.env.label for p in watched):
-        yield "", f"its owner {d.stack.owner} has no channel: nobody is told of its alarms in {', '.join(labels)}"
+        yield "", f"its owner {d.stack.owner} has no channel, so its alarms are not delivered in {', '.join(labels)}"
 
 
 def assumed(d: Declared) -> Found:

@@ -49,6 +49,7 @@ ABSENT = Rule(
 )
 UNDECLARED = Rule(
     id="HF202",
+    forbids=True,
     title="Every table and store is declared",
     why="What is not declared has no owner, no data class and no required protection: nothing can be said about it.",
     remediation="Declare {table} in stacks/, or remove it from {stack}.",
@@ -58,6 +59,7 @@ UNDECLARED = Rule(
 )
 GLOBAL = Rule(
     id="HF203",
+    forbids=True,
     title="Tables are not replaced by global tables",
     why="A change from AWS::DynamoDB::Table to GlobalTable deletes the table and makes a new one, and most stock checks do not "
     "look at GlobalTable at all.",
@@ -68,7 +70,7 @@ GLOBAL = Rule(
 )
 TWICE = Rule(
     id="HF204",
-    title="A table has one stack",
+    title="Every table belongs to one stack",
     why="Two stacks that claim one table undo each other's settings, and the deletion of either threatens the data of both.",
     remediation="Keep {table} in {stack} and drop it from the other.",
     severity=Severity.HIGH,
@@ -86,7 +88,7 @@ def terminable(s: StackSubject) -> Verdict:
 TERMINATION = Rule(
     id="HF013",
     title="Production stacks have termination protection",
-    why="Termination protection makes DeleteStack fail: the last door before every unretained resource is gone.",
+    why="Termination protection makes DeleteStack fail, which otherwise deletes every resource that is not retained.",
     remediation="Set termination_protection=True on {stack}; live: aws cloudformation update-termination-protection "
     "--enable-termination-protection --stack-name {stack} --region {region}",
     severity=Severity.HIGH,
@@ -110,9 +112,9 @@ def in_place(s: StackSubject) -> Verdict:
 
 PLACE = Rule(
     id="HF210",
-    title="Stacks keep their name, region and account",
+    title="Stack name, region and account match the declaration",
     why="A stack under another name, in another region or account is a new stack beside the old one: its tables are empty copies, and the "
-    "old ones are watched by nobody.",
+    "old ones are not watched.",
     remediation="Restore the name {stack} and the region {region}; the construct takes both from the declaration.",
     severity=Severity.CRITICAL,
     paths=("stack name", "stack environment"),
@@ -159,7 +161,8 @@ def hidden_in(tree: Any) -> str:
 
 NESTED = Rule(
     id="HF211",
-    title="Nothing hides in nested stacks, macros, includes, modules, loops or names",
+    forbids=True,
+    title="Declared stacks are written out, without nested stacks, macros, includes, modules or loops",
     why="What a nested stack, a macro, AWS::Include, Fn::ForEach or a module makes is not in the template that was reviewed: it is "
     "decided when it is deployed, and may be anything. A table whose name is decided then cannot be matched with its declaration.",
     remediation="Write out what it makes in {stack}, and names as plain text; declare what a nested stack holds as a stack of its own.",

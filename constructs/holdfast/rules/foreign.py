@@ -26,14 +26,17 @@ from holdfast.verdict import Verdict, fail, unknown
 # Words for environments in which data may be lost; whatever else a tag says is treated like production.
 HARMLESS = frozenset({"test", "dev", "development", "sandbox", "staging", "qa", "ci", "local"})
 NOWHERE = "us-east-1"  # an environment has a region, and no rule here asks for it
-TAGS = next(r for r in protection.RULES if r.id == "HF010")
-# What a stranger's table can be asked for: its shape, tags' values and alarms are its own team's affair.
-ASKED = frozenset(f"HF00{n}" for n in range(1, 9))
-# Through which services another team uses its key is not known: nobody at all is what counts.
+# Through which services another team uses its key is not known: that it is not open to every principal is what counts.
 OPEN = Check(TableSubject, protection.with_key(lambda key, _: protection.open_policy(key)))
+# What a foreign table can be asked for: its shape, tags' values and alarms are its own team's affair.
 RULES: tuple[Rule, ...] = (
-    *(r for r in protection.RULES if r.id in ASKED),
-    *(replace(r, checks=(OPEN,)) for r in protection.RULES if r.id == "HF009"),
+    protection.DELETION_PROTECTED,
+    protection.RETAINED,
+    protection.RECOVERABLE,
+    protection.EXPIRING,
+    protection.ENCRYPTED,
+    protection.ROTATED,
+    replace(protection.CLOSED, checks=(OPEN,)),
 )
 
 
@@ -79,7 +82,7 @@ def _verdicts(seen: Observed, facts: Facts | None, policy: Policy) -> Iterator[t
         seen = replace(seen, encryption=Unknown(f"key {seen.encryption.name} is not in this template"))
     said = facts or _from_tags(seen, policy)
     if isinstance(said, Verdict):
-        yield TAGS, said
+        yield protection.TAGGED, said
         return
     table = Table(name="foreign", purpose="", key=Key(Attribute("id")), lifetime=said.lifetime, data=said.data)
     placed = Placed(

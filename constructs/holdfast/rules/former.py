@@ -51,9 +51,14 @@ def current(rule: str) -> str:
     return CONTRACT if rule in DROPPED else MERGED.get(rule, rule)
 
 
+def of_stores(rule: str) -> bool:
+    """Whether an id is, or was, of a rule about stores that are not tables."""
+    return rule.startswith("HF5")
+
+
 def counting(waiver: Waiver, of_table: bool) -> Waiver:
     """``waiver`` under the id of today, where it names a former rule of tables, or of stores, and is on one of these."""
-    return replace(waiver, rule=current(waiver.rule)) if waiver.rule.startswith("HF5") is not of_table else waiver
+    return replace(waiver, rule=current(waiver.rule)) if of_stores(waiver.rule) is not of_table else waiver
 
 
 def note(rule: str) -> str:

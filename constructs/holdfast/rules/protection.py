@@ -15,7 +15,7 @@ from holdfast.kinds.table.observed import TABLE, Observed
 from holdfast.model.facts import Guard
 from holdfast.policy.required import MAX_RECOVERY_DAYS
 from holdfast.rules import every_store
-from holdfast.rules.access import judge_policy, no_stranger
+from holdfast.rules.access import admits_own_only, judge_policy
 from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import KeySubject, Resource, TableSubject
 from holdfast.shared.access_policy import filled, same_policy
@@ -101,7 +101,7 @@ def _named_key(s: TableSubject) -> str | None:
 def usable(key: ObservedKey) -> Verdict:
     """Whether a key can decrypt: one that is disabled or about to be deleted takes its data with it."""
     states = sorted(e.removeprefix(STATE) for e in key.extras if e.startswith(STATE))
-    problems = [f"the key is {s}, so nobody can read what it encrypts, now or soon" for s in states]
+    problems = [f"the key is {s}, so what it encrypts cannot be read, now or soon" for s in states]
     problems += [p for p in key.unusable if isinstance(p, str)]
     if problems:
         return fail("; ".join(problems))
@@ -129,8 +129,8 @@ def rotation(key: ObservedKey) -> Verdict:
 def open_policy(key: ObservedKey) -> Verdict:
     if isinstance(key.policy, Unknown):
         return unknown(f"the key policy cannot be read: {key.policy.reason}")
-    strangers = list(open_statements(key.policy))
-    return fail(f"the key policy lets anybody in: {strangers[0]}") if strangers else PASS
+    found = list(open_statements(key.policy))
+    return fail(f"the key policy admits every principal: {found[0]}") if found else PASS
 
 
 def closed_policy(key: ObservedKey, account: str | None = None) -> Verdict:
@@ -141,18 +141,18 @@ def closed_policy(key: ObservedKey, account: str | None = None) -> Verdict:
 
 
 def closed_table(s: TableSubject) -> Verdict:
-    """Whether no policy of a table, or of its key, lets a stranger in; a template's is judged as a resource's."""
+    """Whether no policy of a table, or of its key, admits another account; a template's is judged as a resource's."""
     account = s.seen.where.split(":")[4] if s.seen.source is Source.LIVE else None
     own = PASS
     if account and not isinstance(s.seen.extras, Unknown) and "ResourcePolicy" in s.seen.extras:
         if not (s.table.extra and "ResourcePolicy" in s.table.extra.properties):
-            return fail("it has a resource policy, which no declaration asks for")
+            return fail("it has a resource policy, which is not declared")
         own = judge_policy(s.seen.extras["ResourcePolicy"]["PolicyDocument"], None, account)
     return own if own is not PASS else with_key(lambda key, s: closed_key(key, s, account))(s)
 
 
 def closed_key(key: ObservedKey, s: TableSubject, account: str | None) -> Verdict:
-    """Through which services others use an external key is not known: that it is not everybody is what counts."""
+    """Through which services others use an external key is not known: that it is not open is what counts."""
     return open_policy(key) if s.placed.external_key else closed_policy(key, account)
 
 
@@ -199,7 +199,7 @@ def declared_key(key: ObservedKey, placed: Placed, account: str | None = None) -
     """Whether a key is the one that its stack declares; a live one speaks of ``account`` where a template refers."""
     extras = sorted(e for e in key.extras if not e.startswith(STATE))  # its state is another rule's finding
     if extras:
-        return fail(f"the key has settings that nobody declared: {', '.join(extras)}")
+        return fail(f"the key has undeclared settings: {', '.join(extras)}")
     if isinstance(key.policy, Unknown):
         return unknown(f"the key policy cannot be read: {key.policy.reason}")
     declared = key_policy(placed)
@@ -265,206 +265,212 @@ def _say(value: object) -> str:
     return "not set" if value is None else {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
+DELETION_PROTECTED = Rule(
+    id="HF001",
+    title="Durable production tables and databases have deletion protection",
+    why="Deletion protection makes every delete call fail: of a person, a script or CloudFormation. Without it "
+    "one call, or one replaced resource, removes the table or database and everything in it.",
+    remediation="Remove the override: the construct turns it on. On the live table: "
+    "aws dynamodb update-table --table-name {table} --deletion-protection-enabled --region {region}",
+    severity=Severity.CRITICAL,
+    guard=Guard.DELETION_PROTECTION,
+    paths=at(TABLE, "DeletionProtectionEnabled") + read(lambda n: n.deletion_protection),
+    controls=(
+        "SecurityHub DynamoDB.6",
+        "Config dynamodb-table-deletion-protection-enabled",
+        "SecurityHub RDS.7",
+        "SecurityHub RDS.8",
+        "SecurityHub DocumentDB.5",
+        "HIPAA 164.308(a)(7)(i)",
+    ),
+    checks=(
+        Check(
+            TableSubject,
+            expect(Guard.DELETION_PROTECTION, lambda o: o.deletion_protection, True, "deletion protection"),
+        ),
+        Check(StoreSubject, asked(lambda n: n.deletion_protection)),
+    ),
+    waivable=False,
+)
+RETAINED = Rule(
+    id="HF002",
+    title="Durable production data and its key are retained",
+    why="With DeletionPolicy Retain a table or store survives when its stack, or its declaration, is deleted; with "
+    "UpdateReplacePolicy Retain the old one survives when a change of key or name makes CloudFormation build a new one. "
+    "Neither follows from the other, and without them the data goes. What outlives its key is unreadable for ever.",
+    remediation="Remove the override: the construct sets removal_policy=RemovalPolicy.RETAIN. In a template: "
+    '"DeletionPolicy": "Retain" and "UpdateReplacePolicy": "Retain" on what holds the data, and on its key',
+    severity=Severity.CRITICAL,
+    guard=Guard.RETAIN,
+    paths=at((TABLE, KEY, *dict.fromkeys((*IDENTITY, *MEMBERS.values()))), "DeletionPolicy", "UpdateReplacePolicy"),
+    controls=("SecurityHub KMS.3",),
+    only_deployed="no API shows DeletionPolicy and UpdateReplacePolicy",
+    checks=(
+        Check(TableSubject, expect(Guard.RETAIN, lambda o: o.deletion_policy, "Retain", "DeletionPolicy")),
+        Check(TableSubject, expect(Guard.RETAIN, lambda o: o.update_replace_policy, "Retain", "UpdateReplacePolicy")),
+        Check(TableSubject, with_key(key_kept)),
+        Check(KeySubject, needed_key),
+        Check(StoreSubject, every_store.retained),
+    ),
+    waivable=False,
+)
+RECOVERABLE = Rule(
+    id="HF004",
+    title="Durable production data has point-in-time recovery",
+    why="Point-in-time recovery, and old versions of objects, are what undoes a bad write, a bad migration or a deleted item. "
+    "They cover only the time during which they were on, and a mistake is often found weeks after it was made: of a table "
+    "what the policy asks for is kept, of a database what is declared.",
+    remediation="Remove the override: the construct turns it on, for as long as required. On the live table: "
+    "aws dynamodb update-continuous-backups --table-name {table} --point-in-time-recovery-specification "
+    "PointInTimeRecoveryEnabled=true,RecoveryPeriodInDays={days} --region {region}",
+    severity=Severity.HIGH,
+    guard=Guard.PITR,
+    paths=at(TABLE, "PointInTimeRecoverySpecification") + read(lambda n: n.recovery),
+    controls=(
+        "SecurityHub DynamoDB.2",
+        "Config dynamodb-pitr-enabled",
+        "SecurityHub RDS.11",
+        "SecurityHub DocumentDB.2",
+        "SecurityHub S3.14",
+        *(f"NIST.800-53.r5 {c}" for c in ("CP-10", "CP-6(2)", "CP-9", "SC-5(2)", "SI-12", "SI-13(5)")),
+        *(f"PCI-DSS.v4.0 {c}" for c in ("3.2.1", "3.3.1.1", "3.3.1.3", "3.3.2", "3.3.3", "10.3.3", "10.5.1")),
+        *(
+            f"HIPAA {c}"
+            for c in ("164.308(a)(7)(i)", "164.308(a)(7)(ii)(A)", "164.308(a)(7)(ii)(B)", "164.312(a)(2)(ii)")
+        ),
+    ),
+    aspects=frozenset({Aspect.VERSIONS, Aspect.LIFECYCLE}),
+    checks=(
+        Check(TableSubject, expect(Guard.PITR, lambda o: o.recovery, True, "point-in-time recovery")),
+        Check(TableSubject, recovery_period),
+        Check(StoreSubject, asked(lambda n: n.recovery)),
+    ),
+)
+EXPIRING = Rule(
+    id="HF006",
+    title="Time to live and lifecycle rules match the declaration",
+    why="Transient data without expiry grows without end and keeps what should be gone; a wrong time-to-live attribute expires "
+    "nothing, or the wrong items; a lifecycle rule too many deletes objects that have to stay.",
+    remediation="Remove the override: the construct sets the declared attribute, and lifecycle rules by the declared prefixes. An "
+    "attribute that is active has to be turned off before another one is turned on: decide first which is right for {table}.",
+    severity=Severity.HIGH,
+    guard=Guard.TTL,
+    paths=at(TABLE, "TimeToLiveSpecification") + read(lambda n: n.expiry),
+    controls=("SecurityHub S3.13",),
+    aspects=frozenset({Aspect.LIFECYCLE}),
+    checks=(Check(TableSubject, expiry), Check(StoreSubject, asked(lambda n: n.expiry))),
+)
+ENCRYPTED = Rule(
+    id="HF007",
+    title="Personal data is encrypted with a customer-managed key that can be used",
+    why="Only a customer-managed key lets us see, limit and revoke who decrypts. The key that AWS manages passes most "
+    "stock checks and can be neither limited nor revoked. For most stores the key can only be set when they are made.",
+    remediation="Pass the stack's key to the construct and remove the override; a store that was made without it needs a copy "
+    "into a new one.",
+    severity=Severity.CRITICAL,
+    guard=Guard.CUSTOMER_KEY,
+    paths=at(TABLE, "SSESpecification") + at(KEY, "Type", *USABLE) + read(lambda n: n.customer_key),
+    controls=(
+        "Config dynamodb-table-encrypted-kms",
+        "SecurityHub RDS.3",
+        "SecurityHub RDS.27",
+        "SecurityHub ElastiCache.4",
+        "SecurityHub S3.17",
+        "SecurityHub DocumentDB.1",
+        *(f"NIST.800-53.r5 {c}" for c in ("AU-9(3)", "CP-9d", "SC-8(3)", "SC-8(4)", "SC-13a", "SC-28(1)", "SI-19(4)")),
+        *(f"PCI-DSS.v4.0 {c}" for c in ("3.5.1", "8.3.2")),
+        *(f"HIPAA {c}" for c in ("164.312(a)(2)(iv)", "164.312(e)(2)(ii)", "164.308(a)(4)(ii)(A)")),
+    ),
+    aspects=frozenset({Aspect.OWN, Aspect.ENCRYPTION}),
+    checks=(
+        Check(TableSubject, customer_key),
+        Check(KeySubject, lambda s: usable(s.key)),
+        Check(StoreSubject, asked(lambda n: n.customer_key)),
+    ),
+    waivable=False,
+)
+ROTATED = Rule(
+    id="HF008",
+    title="KMS keys are rotated",
+    why="A key that is never rotated protects all data ever written with one secret.",
+    remediation="Set EnableKeyRotation: true on the key of {stack}; the construct does.",
+    severity=Severity.MEDIUM,
+    paths=at(KEY, "EnableKeyRotation", "RotationPeriodInDays"),
+    controls=("SecurityHub KMS.4",),
+    checks=of_key(rotation),
+)
+CLOSED = Rule(
+    id="HF009",
+    forbids=True,
+    title="Resource policies admit this account and its services only",
+    why="A principal of * or of another account in the policy of a key, table, stream, topic, queue, bucket, vault, secret "
+    "or function lets others read data past everything that guards it. A key that may be used otherwise than through "
+    "the services that hold the data (kms:ViaService) decrypts for every caller that IAM lets through.",
+    remediation="Name the account's root, a service or a role of {stack} as principal, with the conditions that "
+    "holdfast.shared.key.policy.key_policy and holdfast.shared.alarms.alarm.topic_policy give.",
+    severity=Severity.CRITICAL,
+    paths=at(KEY, "KeyPolicy")
+    + at(TABLE, "ResourcePolicy", "StreamSpecification/ResourcePolicy")
+    + at(("AWS::S3::BucketPolicy", "AWS::SNS::TopicPolicy", "AWS::SQS::QueuePolicy"), "PolicyDocument")
+    + at("AWS::Backup::BackupVault", "AccessPolicy")
+    + at("AWS::SecretsManager::ResourcePolicy", "ResourcePolicy")
+    + at("AWS::Lambda::Permission", "Type", "FunctionUrlAuthType", "Principal", "SourceAccount", "SourceArn"),
+    controls=("SecurityHub KMS.5",),
+    checks=(
+        Check(TableSubject, closed_table),
+        Check(KeySubject, lambda s: closed_policy(s.key, s.account)),
+        Check(Resource, admits_own_only),
+    ),
+)
+TAGGED = Rule(
+    id="HF010",
+    title="Tables and stores have their declared tags",
+    why="Tags say whose data it is, how sensitive and how long it lives; audits, budgets and other teams' tools read them. A wrong "
+    "DataClass or Environment tag is worse than none: scans and policies believe it. Tags on the stack alone never reach the "
+    "template.",
+    remediation="Remove the override: the construct writes the tags from the declaration of {table}.",
+    severity=Severity.LOW,
+    guard=Guard.TAGS,
+    paths=at((TABLE, *IDENTITY), "Tags"),
+    controls=("SecurityHub DynamoDB.5", "Config tagged-dynamodb-table"),
+    aspects=frozenset({Aspect.TAGS}),
+    checks=(
+        Check(TableSubject, tags_present),
+        Check(TableSubject, tag_values),
+        Check(StoreSubject, every_store.tagged),
+    ),
+)
+KEY_DECLARED = Rule(
+    id="HF014",
+    title="The KMS key matches its declaration",
+    why="The account administers the key and uses it through the services of its stack only. A statement more, less or "
+    "wider changes who can read personal data, and no other check looks inside.",
+    remediation="Remove the override on the key of {stack}; change holdfast.shared.key.policy.key_policy if the change is meant.",
+    severity=Severity.HIGH,
+    audited=True,
+    paths=at(KEY, "KeyPolicy", "Enabled", "KeySpec", "KeyUsage", "MultiRegion", "Origin", "PendingWindowInDays"),
+    checks=(Check(TableSubject, own_key), Check(KeySubject, lambda s: declared_key(s.key, s.placed, s.account))),
+)
+ENCRYPTED_OTHERWISE = Rule(
+    id="HF015",
+    title="The encryption of other data matches the declaration",
+    why="A table that moves to another key, or loses the one that was promised, changes who can read it and what it costs; "
+    "with a key of another account it can become unreadable.",
+    remediation="Remove the override of SSESpecification on {table}; the construct sets what its stack declares.",
+    severity=Severity.MEDIUM,
+    audited=True,
+    paths=at(TABLE, "SSESpecification"),
+    checks=(Check(TableSubject, encryption),),
+)
 RULES = (
-    Rule(
-        id="HF001",
-        title="Durable production tables and databases have deletion protection",
-        why="Deletion protection makes the delete call fail, whoever makes it: a person, a script or CloudFormation. Without it "
-        "one call, or one replaced resource, removes the table or database and everything in it.",
-        remediation="Remove the override: the construct turns it on. On the live table: "
-        "aws dynamodb update-table --table-name {table} --deletion-protection-enabled --region {region}",
-        severity=Severity.CRITICAL,
-        guard=Guard.DELETION_PROTECTION,
-        paths=at(TABLE, "DeletionProtectionEnabled") + read(lambda n: n.deletion_protection),
-        controls=(
-            "SecurityHub DynamoDB.6",
-            "Config dynamodb-table-deletion-protection-enabled",
-            "SecurityHub RDS.7",
-            "SecurityHub RDS.8",
-            "SecurityHub DocumentDB.5",
-            "HIPAA 164.308(a)(7)(i)",
-        ),
-        checks=(
-            Check(
-                TableSubject,
-                expect(Guard.DELETION_PROTECTION, lambda o: o.deletion_protection, True, "deletion protection"),
-            ),
-            Check(StoreSubject, asked(lambda n: n.deletion_protection)),
-        ),
-        waivable=False,
-    ),
-    Rule(
-        id="HF002",
-        title="Durable production data is retained, and so is its key",
-        why="With DeletionPolicy Retain a table or store survives when its stack, or its declaration, is deleted; with "
-        "UpdateReplacePolicy Retain the old one survives when a change of key or name makes CloudFormation build a new one. "
-        "Neither follows from the other, and without them the data goes. What outlives its key is unreadable for ever.",
-        remediation="Remove the override: the construct sets removal_policy=RemovalPolicy.RETAIN. In a template: "
-        '"DeletionPolicy": "Retain" and "UpdateReplacePolicy": "Retain" on what holds the data, and on its key',
-        severity=Severity.CRITICAL,
-        guard=Guard.RETAIN,
-        paths=at((TABLE, KEY, *dict.fromkeys((*IDENTITY, *MEMBERS.values()))), "DeletionPolicy", "UpdateReplacePolicy"),
-        controls=("SecurityHub KMS.3",),
-        only_deployed="no API shows DeletionPolicy and UpdateReplacePolicy",
-        checks=(
-            Check(TableSubject, expect(Guard.RETAIN, lambda o: o.deletion_policy, "Retain", "DeletionPolicy")),
-            Check(
-                TableSubject, expect(Guard.RETAIN, lambda o: o.update_replace_policy, "Retain", "UpdateReplacePolicy")
-            ),
-            Check(TableSubject, with_key(key_kept)),
-            Check(KeySubject, needed_key),
-            Check(StoreSubject, every_store.retained),
-        ),
-        waivable=False,
-    ),
-    Rule(
-        id="HF004",
-        title="Durable production data can be recovered as of any day of the last weeks",
-        why="Point-in-time recovery, and old versions of objects, are what undoes a bad write, a bad migration or a deleted item. "
-        "They cover only the time during which they were on, and a mistake is often found weeks after it was made: of a table "
-        "what the policy asks for is kept, of a database what is declared.",
-        remediation="Remove the override: the construct turns it on, for as long as required. On the live table: "
-        "aws dynamodb update-continuous-backups --table-name {table} --point-in-time-recovery-specification "
-        "PointInTimeRecoveryEnabled=true,RecoveryPeriodInDays={days} --region {region}",
-        severity=Severity.HIGH,
-        guard=Guard.PITR,
-        paths=at(TABLE, "PointInTimeRecoverySpecification") + read(lambda n: n.recovery),
-        controls=(
-            "SecurityHub DynamoDB.2",
-            "Config dynamodb-pitr-enabled",
-            "SecurityHub RDS.11",
-            "SecurityHub DocumentDB.2",
-            "SecurityHub S3.14",
-            *(f"NIST.800-53.r5 {c}" for c in ("CP-10", "CP-6(2)", "CP-9", "SC-5(2)", "SI-12", "SI-13(5)")),
-            *(f"PCI-DSS.v4.0 {c}" for c in ("3.2.1", "3.3.1.1", "3.3.1.3", "3.3.2", "3.3.3", "10.3.3", "10.5.1")),
-            *(
-                f"HIPAA {c}"
-                for c in ("164.308(a)(7)(i)", "164.308(a)(7)(ii)(A)", "164.308(a)(7)(ii)(B)", "164.312(a)(2)(ii)")
-            ),
-        ),
-        aspects=frozenset({Aspect.VERSIONS, Aspect.LIFECYCLE}),
-        checks=(
-            Check(TableSubject, expect(Guard.PITR, lambda o: o.recovery, True, "point-in-time recovery")),
-            Check(TableSubject, recovery_period),
-            Check(StoreSubject, asked(lambda n: n.recovery)),
-        ),
-    ),
-    Rule(
-        id="HF006",
-        title="Items and objects expire as declared",
-        why="Transient data without expiry grows without end and keeps what should be gone; a wrong time-to-live attribute expires "
-        "nothing, or the wrong items; a lifecycle rule too many deletes objects that have to stay.",
-        remediation="Remove the override: the construct sets the declared attribute, and lifecycle rules by the declared prefixes. An "
-        "attribute that is active has to be turned off before another one is turned on: decide first which is right for {table}.",
-        severity=Severity.HIGH,
-        guard=Guard.TTL,
-        paths=at(TABLE, "TimeToLiveSpecification") + read(lambda n: n.expiry),
-        controls=("SecurityHub S3.13",),
-        aspects=frozenset({Aspect.LIFECYCLE}),
-        checks=(Check(TableSubject, expiry), Check(StoreSubject, asked(lambda n: n.expiry))),
-    ),
-    Rule(
-        id="HF007",
-        title="Personal data is encrypted with a customer-managed key that can be used",
-        why="Only a customer-managed key lets us see, limit and revoke who decrypts. The key that AWS manages passes most "
-        "stock checks and can be neither limited nor revoked. For most stores the key can only be set when they are made.",
-        remediation="Pass the stack's key to the construct and remove the override; a store that was made without it needs a copy "
-        "into a new one.",
-        severity=Severity.CRITICAL,
-        guard=Guard.CUSTOMER_KEY,
-        paths=at(TABLE, "SSESpecification") + at(KEY, "Type", *USABLE) + read(lambda n: n.customer_key),
-        controls=(
-            "Config dynamodb-table-encrypted-kms",
-            "SecurityHub RDS.3",
-            "SecurityHub RDS.27",
-            "SecurityHub ElastiCache.4",
-            "SecurityHub S3.17",
-            "SecurityHub DocumentDB.1",
-            *(
-                f"NIST.800-53.r5 {c}"
-                for c in ("AU-9(3)", "CP-9d", "SC-8(3)", "SC-8(4)", "SC-13a", "SC-28(1)", "SI-19(4)")
-            ),
-            *(f"PCI-DSS.v4.0 {c}" for c in ("3.5.1", "8.3.2")),
-            *(f"HIPAA {c}" for c in ("164.312(a)(2)(iv)", "164.312(e)(2)(ii)", "164.308(a)(4)(ii)(A)")),
-        ),
-        aspects=frozenset({Aspect.OWN, Aspect.ENCRYPTION}),
-        checks=(
-            Check(TableSubject, customer_key),
-            Check(KeySubject, lambda s: usable(s.key)),
-            Check(StoreSubject, asked(lambda n: n.customer_key)),
-        ),
-        waivable=False,
-    ),
-    Rule(
-        id="HF008",
-        title="KMS keys are rotated",
-        why="A key that is never rotated protects all data ever written with one secret.",
-        remediation="Set EnableKeyRotation: true on the key of {stack}; the construct does.",
-        severity=Severity.MEDIUM,
-        paths=at(KEY, "EnableKeyRotation", "RotationPeriodInDays"),
-        controls=("SecurityHub KMS.4",),
-        checks=of_key(rotation),
-    ),
-    Rule(
-        id="HF009",
-        title="No resource policy lets a stranger in",
-        why="A principal of * or of another account in the policy of a key, table, stream, topic, queue, bucket, vault, secret "
-        "or function lets others read data past everything that guards it. A key that may be used otherwise than through "
-        "the services that hold the data (kms:ViaService) decrypts for whoever asks.",
-        remediation="Name the account's root, a service or a role of {stack} as principal, with the conditions that "
-        "holdfast.shared.key.policy.key_policy and holdfast.shared.alarms.alarm.topic_policy give.",
-        severity=Severity.CRITICAL,
-        paths=at(KEY, "KeyPolicy")
-        + at(TABLE, "ResourcePolicy", "StreamSpecification/ResourcePolicy")
-        + at(("AWS::S3::BucketPolicy", "AWS::SNS::TopicPolicy", "AWS::SQS::QueuePolicy"), "PolicyDocument")
-        + at("AWS::Backup::BackupVault", "AccessPolicy")
-        + at("AWS::SecretsManager::ResourcePolicy", "ResourcePolicy")
-        + at("AWS::Lambda::Permission", "Type", "FunctionUrlAuthType", "Principal", "SourceAccount", "SourceArn"),
-        controls=("SecurityHub KMS.5",),
-        checks=(
-            Check(TableSubject, closed_table),
-            Check(KeySubject, lambda s: closed_policy(s.key, s.account)),
-            Check(Resource, no_stranger),
-        ),
-    ),
-    Rule(
-        id="HF010",
-        title="Tables and stores have every tag, as declared",
-        why="Tags say whose data it is, how sensitive and how long it lives; audits, budgets and other teams' tools read them. A wrong "
-        "DataClass or Environment tag is worse than none: scans and policies believe it. Tags on the stack alone never reach the "
-        "template.",
-        remediation="Remove the override: the construct writes the tags from the declaration of {table}.",
-        severity=Severity.LOW,
-        guard=Guard.TAGS,
-        paths=at((TABLE, *IDENTITY), "Tags"),
-        controls=("SecurityHub DynamoDB.5", "Config tagged-dynamodb-table"),
-        aspects=frozenset({Aspect.TAGS}),
-        checks=(
-            Check(TableSubject, tags_present),
-            Check(TableSubject, tag_values),
-            Check(StoreSubject, every_store.tagged),
-        ),
-    ),
-    Rule(
-        id="HF014",
-        title="The KMS key matches its declaration",
-        why="The account administers the key and uses it through the services of its stack only. A statement more, less or "
-        "wider changes who can read personal data, and no other check looks inside.",
-        remediation="Remove the override on the key of {stack}; change holdfast.shared.key.policy.key_policy if the change is meant.",
-        severity=Severity.HIGH,
-        audited=True,
-        paths=at(KEY, "KeyPolicy", "Enabled", "KeySpec", "KeyUsage", "MultiRegion", "Origin", "PendingWindowInDays"),
-        checks=(Check(TableSubject, own_key), Check(KeySubject, lambda s: declared_key(s.key, s.placed, s.account))),
-    ),
-    Rule(
-        id="HF015",
-        title="Other data is encrypted as declared",
-        why="A table that moves to another key, or loses the one that was promised, changes who can read it and what it costs; "
-        "with a stranger's key it can become unreadable.",
-        remediation="Remove the override of SSESpecification on {table}; the construct sets what its stack declares.",
-        severity=Severity.MEDIUM,
-        audited=True,
-        paths=at(TABLE, "SSESpecification"),
-        checks=(Check(TableSubject, encryption),),
-    ),
+    DELETION_PROTECTED,
+    RETAINED,
+    RECOVERABLE,
+    EXPIRING,
+    ENCRYPTED,
+    ROTATED,
+    CLOSED,
+    TAGGED,
+    KEY_DECLARED,
+    ENCRYPTED_OTHERWISE,
 )

@@ -97,44 +97,43 @@ def supported_runtime(_: Resource, seen: Any) -> bool:
     return found is not None and int(found[2]) >= OLDEST[found[1]]
 
 
-RULES = (
-    Rule(
-        id="HF301",
-        title="Topics, queues and logs are encrypted at rest",
-        why="Alarm texts name tables and functions, a failure queue holds pointers to records, and logs of what reads personal data "
-        "belong under the same key as the data. CloudWatch cannot publish through the key that AWS manages, so the key of topics "
-        "and logs has to be the stack's own.",
-        remediation="Set the stack's key on topics and log groups of {stack} (KmsMasterKeyId, KmsKeyId), and SqsManagedSseEnabled: true or "
-        "KmsMasterKeyId on its queues; the construct does.",
-        severity=Severity.MEDIUM,
-        paths=at(TOPIC, "Type", "KmsMasterKeyId")
-        + at("AWS::SQS::Queue", "KmsMasterKeyId", "SqsManagedSseEnabled")
-        + at("AWS::Logs::LogGroup", "KmsKeyId"),
-        controls=("SecurityHub SNS.1", "SecurityHub SQS.1"),
-        checks=(
-            Check(Resource, own_key("KmsMasterKeyId", "the topic has no key of its own"), (TOPIC,)),
-            Check(StackSubject, there(TOPIC, alarmed)),
-            Check(Resource, queue_encrypted, ("AWS::SQS::Queue",)),
-            Check(Resource, own_key("KmsKeyId", "the log group has no key of its own"), ("AWS::Logs::LogGroup",)),
-        ),
+ENCRYPTED = Rule(
+    id="HF301",
+    title="Topics, queues and log groups are encrypted at rest",
+    why="Alarm texts name tables and functions, a failure queue holds pointers to records, and logs of what reads personal data "
+    "belong under the same key as the data. CloudWatch cannot publish through the key that AWS manages, so the key of topics "
+    "and logs has to be the stack's own.",
+    remediation="Set the stack's key on topics and log groups of {stack} (KmsMasterKeyId, KmsKeyId), and SqsManagedSseEnabled: true or "
+    "KmsMasterKeyId on its queues; the construct does.",
+    severity=Severity.MEDIUM,
+    paths=at(TOPIC, "Type", "KmsMasterKeyId")
+    + at("AWS::SQS::Queue", "KmsMasterKeyId", "SqsManagedSseEnabled")
+    + at("AWS::Logs::LogGroup", "KmsKeyId"),
+    controls=("SecurityHub SNS.1", "SecurityHub SQS.1"),
+    checks=(
+        Check(Resource, own_key("KmsMasterKeyId", "the topic has no key of its own"), (TOPIC,)),
+        Check(StackSubject, there(TOPIC, alarmed)),
+        Check(Resource, queue_encrypted, ("AWS::SQS::Queue",)),
+        Check(Resource, own_key("KmsKeyId", "the log group has no key of its own"), ("AWS::Logs::LogGroup",)),
     ),
-    Rule(
-        id="HF307",
-        title="Functions run on a supported runtime",
-        why="A retired runtime gets no security fixes, and at some point cannot be updated any more.",
-        remediation="Use a current runtime for the function of {stack}.",
-        severity=Severity.MEDIUM,
-        paths=at("AWS::Lambda::Function", "Runtime"),
-        controls=("SecurityHub Lambda.2",),
-        checks=(
-            Check(
-                Resource,
-                _property("Runtime", supported_runtime, "the runtime is retired, or unheard of"),
-                ("AWS::Lambda::Function",),
-            ),
+)
+RUNTIME = Rule(
+    id="HF307",
+    title="Functions run on a supported runtime",
+    why="A retired runtime gets no security fixes, and at some point cannot be updated any more.",
+    remediation="Use a current runtime for the function of {stack}.",
+    severity=Severity.MEDIUM,
+    paths=at("AWS::Lambda::Function", "Runtime"),
+    controls=("SecurityHub Lambda.2",),
+    checks=(
+        Check(
+            Resource,
+            _property("Runtime", supported_runtime, "the runtime is retired or unknown"),
+            ("AWS::Lambda::Function",),
         ),
     ),
 )
+RULES = (ENCRYPTED, RUNTIME)
 
 
 def consumed(s: Consumer) -> Verdict:

@@ -60,7 +60,7 @@ def _failures(found: check.Found) -> list[Verdict]:
 RULES: tuple[Rule, ...] = (
     Rule(
         id="HF401",
-        title="An index repeats the table's own key",
+        title="Indexes do not repeat the table's primary key",
         why=(
             "A global secondary index is a second copy of the items under another key. This one has the table's "
             "partition key and no sort key of its own, so every query that it answers the table answers too. "
@@ -75,7 +75,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="HF402",
-        title="An index is the beginning of another index",
+        title="Indexes are not the beginning of another index",
         why=(
             "Two indexes have the same partition key and copy the same attributes, and only one of them has a sort "
             "key. A query may leave the sort key out, so the longer index answers everything that the shorter one "
@@ -90,7 +90,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="HF403",
-        title="No entity writes the key of an index",
+        title="Declared entities write the key of every index",
         why=(
             "DynamoDB puts an item into an index only if the item has every key attribute of that index. No "
             "declared entity writes these, so the index stays empty: a query on it finds nothing and reports no "
@@ -105,7 +105,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="HF404",
-        title="A key attribute has a dot in its name",
+        title="Key attributes are top-level attributes",
         why=(
             "A key must be a top-level attribute. DynamoDB reads a.b in a key as one attribute with that very "
             "name, never as the field b of a map a. Items that hold the value inside a map are missing from the "
@@ -120,7 +120,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="HF405",
-        title="A key attribute holds a Boolean",
+        title="Key attributes are not Booleans",
         why=(
             "A key is a String, a Number or Binary. DynamoDB refuses to store an item that has a Boolean where the "
             "table or an index has a key attribute, so an application that follows its own documentation cannot "
@@ -135,7 +135,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="HF406",
-        title="A partition key has few values",
+        title="Partition keys have many values",
         why=(
             "A partition takes about 1000 write units and 3000 read units a second. With a handful of partition "
             "key values the whole load meets on a handful of partitions; DynamoDB can split a busy value by its "
@@ -152,7 +152,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="HF407",
-        title="A key attribute is a reserved word",
+        title="Key attributes are not reserved words",
         why=(
             "DynamoDB refuses an expression that names a reserved word directly, in any spelling of case. Every "
             "query that compares this key needs a placeholder for the name; the one that forgets it fails when "
@@ -167,7 +167,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="HF408",
-        title="A key attribute was renamed in the items only",
+        title="Items write key attributes under the name that the key has",
         why=(
             "The applications write the attribute under a new name, and the key keeps the old one: the key of an "
             "index cannot be changed. Items without the old name never enter the index, so a query on it returns "
@@ -182,7 +182,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="HF409",
-        title="No key or index serves an access pattern",
+        title="A key or an index serves every access pattern",
         why=(
             "A documented question cannot be answered: no item that the declared entities write has the key values "
             "that it asks for, or the declaration itself says that it cannot work. The query returns nothing or is "
@@ -197,7 +197,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="HF410",
-        title="No access pattern uses an index",
+        title="An access pattern uses every index",
         why=(
             "Every index costs a write for each write and a copy of what it projects. The stack declares its "
             "access patterns, and none of them reads this index: either a pattern is missing in the declaration, "
@@ -213,7 +213,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="HF411",
-        title="One write is written many times",
+        title="Few indexes copy each write",
         why=(
             "Every index that an item enters costs a write of its own, and a copy of the item or of its keys. "
             "Many indexes that copy whole items multiply what is paid and stored. The number is an upper bound "
@@ -221,7 +221,7 @@ RULES: tuple[Rule, ...] = (
             "indexes that copy what has changed, and twice where it moves the item to another key."
         ),
         remediation=(
-            "Delete the indexes of {table} that nobody reads; deleting empty ones saves nothing. Where a look-up "
+            "Delete the indexes of {table} that are not read; deleting empty ones saves nothing. Where a look-up "
             "needs the keys only, make a new index with gsi(…, name=…, projection=Projection.KEYS_ONLY), because "
             "the projection of an index cannot be changed, move the readers and delete the old one."
         ),
@@ -230,7 +230,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="HF412",
-        title="Items expire at once or never",
+        title="Time-to-live values are seconds, and later than the item",
         why=(
             "DynamoDB deletes an item when its TTL attribute, a Number of seconds since 1970, has passed. A value "
             "from before the item was created deletes the item soon after it is written, milliseconds keep it for "
@@ -246,7 +246,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="HF413",
-        title="A relation joins two different identities",
+        title="Relations join attributes of one identity",
         why=(
             "Both ends of a relation must identify the same kind of thing. An account number that is looked up "
             "where store ids are stored finds nothing or, worse, another's data. A relation to a table that no "
@@ -261,7 +261,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="HF414",
-        title="Nobody reads a stream",
+        title="Streams have a consumer",
         why=(
             "A stream keeps every change, whole items included, for 24 hours. Without a consumer it does nothing "
             "but hold another copy of the data, and often it shows that a consumer was lost: what should follow "
@@ -276,10 +276,10 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="HF415",
-        title="Facts are assumed",
+        title="Facts are documented, not assumed",
         why=(
             "No source gives these facts, so they were chosen, with a reason beside each. A wrong guess at a key or "
-            "its type is no detail: a deploy would replace the table, and an import would be refused."
+            "its type matters: a deploy would replace the table, and an import would be refused."
         ),
         remediation=(
             "`holdfast list --assumed` prints each value, and `holdfast audit --env all` compares those of {table} with the live "
@@ -290,7 +290,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="HF416",
-        title="A successor is declared",
+        title="Successors of tables are declared",
         why=(
             "A table that names its successor is kept until that one holds its items. A successor that no stack "
             "declares cannot be compared with it, so nothing says when it may go."
@@ -303,7 +303,7 @@ RULES: tuple[Rule, ...] = (
         id="HF417",
         title="Owners of production stacks have a channel for their alarms",
         why=(
-            "An alarm publishes to the topic of its stack, and a topic without a subscription tells nobody. "
+            "An alarm publishes to the topic of its stack, and without a subscription it is not delivered. "
             "The alarm is red in a console until a customer calls."
         ),
         remediation=(

@@ -176,67 +176,66 @@ def _key(key: Key) -> str:
     return " + ".join(f"{a.name}:{a.kind.value}" for a in key.attributes)
 
 
-RULES = (
-    Rule(
-        id="HF102",
-        title="A table keeps its name and its primary key",
-        why="Neither can be changed in place: another name, another key attribute, another type or a dropped sort key makes "
-        "CloudFormation replace the table by a new, empty one, and everything that names the old one breaks.",
-        remediation="Restore the name and the key of {table} as declared in stacks/; to change one on purpose, declare a new table "
-        "and move the items.",
-        severity=Severity.CRITICAL,
-        paths=at(TABLE, "TableName", "KeySchema", "AttributeDefinitions"),
-        checks=(Check(TableSubject, name), Check(TableSubject, key)),
+NAMED_AND_KEYED = Rule(
+    id="HF102",
+    title="The table name and the primary key match the declaration",
+    why="Neither can be changed in place: another name, another key attribute, another type or a dropped sort key makes "
+    "CloudFormation replace the table by a new, empty one, and everything that names the old one breaks.",
+    remediation="Restore the name and the key of {table} as declared in stacks/; to change one on purpose, declare a new table "
+    "and move the items.",
+    severity=Severity.CRITICAL,
+    paths=at(TABLE, "TableName", "KeySchema", "AttributeDefinitions"),
+    checks=(Check(TableSubject, name), Check(TableSubject, key)),
+)
+SHAPED = Rule(
+    id="HF103",
+    title="Indexes, stream and billing mode match the declaration",
+    why="A query that names an index that is gone fails at once, one with another key or a smaller projection answers less; to "
+    "build it again takes as long as the table is large. An index that is not declared is paid for with every write. A local "
+    "index can be neither added to a table nor removed from it. A consumer of a stream that is switched off, or carries another "
+    "view, stops without an error. Without its billing mode a table has five units of provisioned capacity, and throttles; so does "
+    "one whose declared capacity is lowered.",
+    remediation="Restore the indexes, the stream and the billing of {table} as declared in stacks/. Keys and projections of an index "
+    "cannot be changed in place: that takes a new index under a new name, and of local indexes a new table.",
+    severity=Severity.HIGH,
+    controls=("SecurityHub DynamoDB.1",),
+    paths=at(
+        TABLE,
+        "BillingMode",
+        "GlobalSecondaryIndexes",
+        "LocalSecondaryIndexes",
+        "ProvisionedThroughput",
+        "StreamSpecification",
     ),
-    Rule(
-        id="HF103",
-        title="Indexes, stream and billing mode match the declaration",
-        why="A query that names an index that is gone fails at once, one with another key or a smaller projection answers less; to "
-        "build it again takes as long as the table is large. An index that is not declared is paid for with every write. A local "
-        "index can be neither added to a table nor removed from it. A consumer of a stream that is switched off, or carries another "
-        "view, stops without an error. Without its billing mode a table has five units of provisioned capacity, and throttles; so does "
-        "one whose declared capacity is lowered.",
-        remediation="Restore the indexes, the stream and the billing of {table} as declared in stacks/. Keys and projections of an index "
-        "cannot be changed in place: that takes a new index under a new name, and of local indexes a new table.",
-        severity=Severity.HIGH,
-        controls=("SecurityHub DynamoDB.1",),
-        paths=at(
-            TABLE,
-            "BillingMode",
-            "GlobalSecondaryIndexes",
-            "LocalSecondaryIndexes",
-            "ProvisionedThroughput",
-            "StreamSpecification",
-        ),
-        checks=(
-            Check(TableSubject, missing_indexes),
-            Check(TableSubject, undeclared_indexes),
-            Check(TableSubject, each_index(index_key)),
-            Check(TableSubject, each_index(projection)),
-            Check(TableSubject, local_indexes),
-            Check(TableSubject, stream),
-            Check(TableSubject, billing),
-            Check(TableSubject, capacity),
-        ),
-    ),
-    Rule(
-        id="HF109",
-        title="No setting is undeclared",
-        why="A resource policy can open a table to strangers, a Kinesis stream copies every item elsewhere, another table class has "
-        "other prices: what is not declared is not meant.",
-        remediation="Remove the setting from {table}; if it is meant, declare it with its value and the reason in extra= of the table.",
-        severity=Severity.HIGH,
-        audited=True,
-        paths=at(
-            TABLE,
-            "ContributorInsightsSpecification",
-            "ImportSourceSpecification",
-            "KinesisStreamSpecification",
-            "OnDemandThroughput",
-            "ResourcePolicy",
-            "TableClass",
-            "WarmThroughput",
-        ),
-        checks=(Check(TableSubject, extras),),
+    checks=(
+        Check(TableSubject, missing_indexes),
+        Check(TableSubject, undeclared_indexes),
+        Check(TableSubject, each_index(index_key)),
+        Check(TableSubject, each_index(projection)),
+        Check(TableSubject, local_indexes),
+        Check(TableSubject, stream),
+        Check(TableSubject, billing),
+        Check(TableSubject, capacity),
     ),
 )
+SETTINGS = Rule(
+    id="HF109",
+    title="Tables have declared settings only",
+    why="A resource policy can open a table to other accounts, a Kinesis stream copies every item elsewhere, another table class has "
+    "other prices: what is not declared is not meant.",
+    remediation="Remove the setting from {table}; if it is meant, declare it with its value and the reason in extra= of the table.",
+    severity=Severity.HIGH,
+    audited=True,
+    paths=at(
+        TABLE,
+        "ContributorInsightsSpecification",
+        "ImportSourceSpecification",
+        "KinesisStreamSpecification",
+        "OnDemandThroughput",
+        "ResourcePolicy",
+        "TableClass",
+        "WarmThroughput",
+    ),
+    checks=(Check(TableSubject, extras),),
+)
+RULES = (NAMED_AND_KEYED, SHAPED, SETTINGS)

@@ -48,6 +48,7 @@ FUNCTION_SETTINGS = (
 
 RANGES = Rule(
     id="HF503",
+    forbids=True,
     title="Security groups admit groups, not addresses",
     why="An address range admits whatever stands behind it tomorrow; a group admits what wears it.",
     remediation="Name a security group of {stack} as the source, as Network.allow does.",
@@ -67,6 +68,7 @@ RANGES = Rule(
 )
 WAYS = Rule(
     id="HF505",
+    forbids=True,
     title="Stacks hold only resource types that the constructs make",
     why="A custom resource, a gateway, a pipe, a schedule, an access key or a snapshot beside the data reaches, copies or deletes "
     "it past everything that guards it, and a list of what is dangerous never ends.",

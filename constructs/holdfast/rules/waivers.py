@@ -1,4 +1,4 @@
-"""Waivers: a failure that somebody answers for, in one environment and until a day."""
+"""Waivers: a failure that a named owner answers for, in one environment and until a day."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def holding(s: Waived) -> Verdict:
 
 CURRENT = Rule(
     id="HF212",
-    title="Waivers are not over, and end within a year",
-    why="A waiver is a debt with a last day. One that is over excuses nothing, also where its rule passes today: the next failure is one that "
-    "somebody believes to be agreed. One without an end in sight is a rule that was switched off.",
+    title="Waivers have not expired, and end within a year",
+    why="A waiver is a debt with a last day. One that is over excuses nothing, also where its rule passes today: the next failure is "
+    "taken for one that was agreed. One without an end in sight is a rule that was switched off.",
     remediation="Drop the waiver from the declaration of {table}; or agree on it anew, with a reason and a last day within a year.",
     severity=Severity.MEDIUM,
     checks=(Check(Waived, holding),),
