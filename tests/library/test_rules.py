@@ -21,7 +21,7 @@ from holdfast import Guard
 from holdfast.cfn.template import StackSeen
 from holdfast.cli import main
 from holdfast.estate.placement import Placed
-from holdfast.rules import BY_ID, RULES, GUARDING, TABLE_RULES, judge
+from holdfast.rules import BY_ID, GUARDING, RULES, TABLE_RULES, judge
 from holdfast.rules.base import Check, Finding, Rule, Severity
 from holdfast.rules.foreign import judge_foreign
 from holdfast.rules.former import CONTRACT as CONTRACT_ALONE

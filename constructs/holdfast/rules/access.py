@@ -16,10 +16,13 @@ from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 # Conditions that keep a statement with an open principal inside the account.
 CONFINING = frozenset({"aws:SourceAccount", "aws:PrincipalAccount", "kms:CallerAccount", "aws:SourceOwner"})
 ORGANIZATION = frozenset({"aws:PrincipalOrgID"})
+# Operators that let through what has another value, or no such key at all.
+LOOSE = re.compile("Not|IfExists|Null|ForAllValues")
 # What a key is used through, and what for.
 THROUGH = frozenset({"kms:ViaService"})
 FOR = re.compile(r"kms:EncryptionContext:|aws:Source(Account|Arn|Owner)$")
 USE = re.compile(r"^(\*|kms:(\*|.*(Decrypt|Encrypt|GenerateDataKey|GenerateMac|CreateGrant|Sign).*))$", re.IGNORECASE)
+ANY = "*"
 OWN = "this-account"  # what stands for its number, which no template knows
 NUMBER = re.compile(r"\d{12}")
 SERVICE = re.compile(r"[\w.-]+\.amazonaws\.com(\.cn)?")
@@ -80,6 +83,27 @@ def judge_policy(document: Mapping[str, Any], stack: StackSeen | None, account: 
     return unsure or PASS
 
 
+def tested(statement: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    """The keys that have to be there, and to have one of the values, for a statement to apply."""
+    conditions = statement.get("Condition")
+    for operator, test in conditions.items() if isinstance(conditions, Mapping) else ():
+        if isinstance(test, Mapping) and not LOOSE.search(operator):
+            yield from ((key, _list(values)) for key, values in test.items())
+
+
+def open_statements(policy: Mapping[str, Any]) -> Iterator[str]:
+    """Statements that admit every principal, without a condition that names accounts or an organization."""
+    for statement in _list(policy.get("Statement")):
+        if not isinstance(statement, Mapping) or statement.get("Effect") != "Allow":
+            continue
+        principal = statement.get("Principal")
+        named = principal.values() if isinstance(principal, Mapping) else [principal]
+        every = any(ANY in _list(p) for p in named) or "NotPrincipal" in statement
+        confined = any(key in CONFINING | ORGANIZATION and ANY not in values for key, values in tested(statement))
+        if every and not confined:
+            yield statement.get("Sid") or json.dumps(statement.get("Action"))
+
+
 class _Statement:
     """One statement that allows something, or may."""
 
@@ -90,7 +114,7 @@ class _Statement:
         if "NotPrincipal" in self._statement:
             return "admits every principal that it does not name"
         principal = self._statement.get("Principal", {})
-        if principal == "*":
+        if principal == ANY:
             return None if self._confined() else "admits every principal"
         if not isinstance(principal, dict) or {"Ref", "Fn::If", "Fn::GetAtt"} & principal.keys():
             return Unknown("whom a policy admits is decided at deploy time")
@@ -104,7 +128,7 @@ class _Statement:
         text = self._text(name)
         if isinstance(text, Unknown):
             return Unknown("whom a policy admits is decided at deploy time")
-        if text == "*":
+        if text == ANY:
             return None if self._confined() else "admits every principal"
         if kind == "Service":
             return None if SERVICE.fullmatch(text) else f"admits {text}, which is not a service of AWS"
@@ -123,35 +147,20 @@ class _Statement:
         """A key is used through the services that hold the data, or for what they name."""
         if not any(USE.match(str(a)) for a in _list(self._statement.get("Action", "*"))):
             return None
-        keys = self._tested()
+        keys = {key for key, _ in tested(self._statement)}
         if "AWS" in principal and not keys & THROUGH:
             return "lets the key be used otherwise than through the services that hold the data (kms:ViaService)"
         if "Service" in principal and not any(FOR.match(k) for k in keys):
             return "lets a service use the key for every account (aws:SourceAccount or the context is not tested)"
         return None
 
-    def _tested(self) -> set[str]:
-        conditions = self._statement.get("Condition", {})
-        tests = conditions.items() if isinstance(conditions, dict) else ()
-        return {
-            key
-            for operator, test in tests
-            if "Not" not in operator and "IfExists" not in operator and isinstance(test, dict)
-            for key in test
-        }
-
     def _confined(self) -> bool:
         """Whether a condition keeps an open principal inside this account, or an organization."""
-        conditions = self._statement.get("Condition", {})
-        for operator, test in conditions.items() if isinstance(conditions, dict) else ():
-            if "Not" in operator or "IfExists" in operator or not isinstance(test, dict):
-                continue
-            for key, values in test.items():
-                if key in ORGANIZATION:
-                    return True
-                if key in CONFINING and not any(self._foreign(str(self._text(v))) for v in _list(values)):
-                    return True
-        return False
+        return any(
+            (key in ORGANIZATION and ANY not in values)
+            or (key in CONFINING and not any(self._foreign(str(self._text(v))) for v in values))
+            for key, values in tested(self._statement)
+        )
 
     def _text(self, raw: Any) -> str | Unknown:
         return _flat(self._stack, raw)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from holdfast.cfn.places import at
@@ -15,7 +14,7 @@ from holdfast.kinds.table.observed import TABLE, Observed
 from holdfast.model.facts import Guard
 from holdfast.policy.required import MAX_RECOVERY_DAYS
 from holdfast.rules import every_store
-from holdfast.rules.access import admits_own_only, judge_policy
+from holdfast.rules.access import admits_own_only, judge_policy, open_statements
 from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import KeySubject, Resource, TableSubject
 from holdfast.shared.access_policy import filled, same_policy
@@ -30,10 +29,6 @@ EXTERNAL = Verdict(Outcome.EXEMPT, "the key is external: the account shows it")
 SHARED = Verdict(Outcome.EXEMPT, "the key is of another stack, and judged there")
 OTHERS = Verdict(Outcome.EXEMPT, "the key is external: who administers and uses it is decided where it is declared")
 STATE = "KeyState "  # what a live key that is not enabled has among its extras
-# Conditions that keep a statement with an open principal inside the account or organization.
-CONFINING = frozenset(
-    {"aws:SourceAccount", "aws:PrincipalAccount", "aws:PrincipalOrgID", "kms:CallerAccount", "aws:SourceOwner"}
-)
 
 
 def expect(guard: Guard, read: Callable[[Observed], Any], want: Any, what: str) -> Callable[[TableSubject], Verdict]:
@@ -129,8 +124,8 @@ def rotation(key: ObservedKey) -> Verdict:
 def open_policy(key: ObservedKey) -> Verdict:
     if isinstance(key.policy, Unknown):
         return unknown(f"the key policy cannot be read: {key.policy.reason}")
-    found = list(open_statements(key.policy))
-    return fail(f"the key policy admits every principal: {found[0]}") if found else PASS
+    first = next(open_statements(key.policy), None)
+    return fail(f"the key policy admits every principal: {first}") if first else PASS
 
 
 def closed_policy(key: ObservedKey, account: str | None = None) -> Verdict:
@@ -177,22 +172,6 @@ def _kept(key: ObservedKey) -> Verdict:
         if policy != "Retain":
             return fail(f"{name} of the key is {_say(policy)}, but what needs the key is retained")
     return PASS
-
-
-def open_statements(policy: Mapping[str, Any]) -> Iterable[str]:
-    """Statements of a resource policy that let any principal in, without a condition that confines it."""
-    statements = policy.get("Statement", [])
-    for statement in statements if isinstance(statements, list) else [statements]:
-        if not isinstance(statement, Mapping) or statement.get("Effect") != "Allow":
-            continue
-        principal = statement.get("Principal", statement.get("NotPrincipal"))
-        named = principal.values() if isinstance(principal, Mapping) else [principal]
-        everybody = any(p == "*" or (isinstance(p, list) and "*" in p) for p in named) or "NotPrincipal" in statement
-        conditions = statement.get("Condition", {})
-        tests = conditions.items() if isinstance(conditions, Mapping) else ()
-        confined = {key for operator, test in tests if "Not" not in operator for key in test}
-        if everybody and not confined & CONFINING:
-            yield statement.get("Sid") or json.dumps(statement.get("Action"))
 
 
 def declared_key(key: ObservedKey, placed: Placed, account: str | None = None) -> Verdict:
