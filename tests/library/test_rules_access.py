@@ -1,0 +1,90 @@
+"""Who a resource policy admits: which conditions confine an open principal, and which only seem to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from holdfast.rules.access import judge_policy, open_statements
+from holdfast.verdict import Outcome
+
+OWN, OTHER = "111111111111", "222222222222"
+CONFINED: dict[str, dict[str, Any]] = {
+    "its account": {"StringEquals": {"aws:SourceAccount": OWN}},
+    "its account among others that are its own": {
+        "StringLike": {"aws:PrincipalAccount": [OWN, f"arn:aws:iam::{OWN}:root"]}
+    },
+    "its organization": {"StringEquals": {"aws:PrincipalOrgID": "o-1234567890"}},
+    "a caller of KMS": {"StringEquals": {"kms:CallerAccount": OWN}},
+}
+OPEN: dict[str, dict[str, Any]] = {
+    "without a condition": {},
+    "every account but one": {"StringNotEquals": {"aws:SourceAccount": OWN}},
+    "every organization but one": {"StringNotLike": {"aws:PrincipalOrgID": "o-1234567890"}},
+    "its account, if one is said": {"StringEqualsIfExists": {"aws:SourceAccount": OWN}},
+    "its organization, if one is said": {"StringEqualsIfExists": {"aws:PrincipalOrgID": "o-1234567890"}},
+    "all of no values": {"ForAllValues:StringEquals": {"aws:PrincipalOrgID": ["o-1234567890"]}},
+    "that there is none": {"Null": {"aws:PrincipalOrgID": "true"}},
+    "every organization": {"StringLike": {"aws:PrincipalOrgID": "*"}},
+    "every account": {"StringLike": {"aws:SourceAccount": ["*"]}},
+    "something else": {"StringEquals": {"aws:RequestedRegion": "eu-west-1"}},
+    "not a condition": {"StringEquals": "aws:SourceAccount"},
+}
+PRINCIPALS: tuple[Any, ...] = ("*", {"AWS": "*"}, {"AWS": [f"arn:aws:iam::{OWN}:root", "*"]})
+
+
+def policy(principal: Any, condition: Any, effect: str = "Allow", action: str = "sns:Publish") -> dict[str, Any]:
+    statement = {"Sid": "It", "Effect": effect, "Principal": principal, "Action": action, "Resource": "*"}
+    return {"Statement": [statement | ({"Condition": condition} if condition else {})]}
+
+
+@pytest.mark.parametrize("condition", CONFINED.values(), ids=CONFINED)
+@pytest.mark.parametrize("principal", PRINCIPALS, ids=str)
+def test_an_open_principal_that_a_condition_confines(principal: Any, condition: Any) -> None:
+    found = policy(principal, condition)
+    assert list(open_statements(found)) == []
+    assert judge_policy(found, None, OWN).outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize("condition", OPEN.values(), ids=OPEN)
+@pytest.mark.parametrize("principal", PRINCIPALS, ids=str)
+def test_an_open_principal_that_no_condition_confines(principal: Any, condition: Any) -> None:
+    found = policy(principal, condition)
+    assert list(open_statements(found)) == ["It"]
+    assert judge_policy(found, None, OWN).detail == "the policy admits every principal: It"
+    assert list(open_statements(policy(principal, condition, effect="Deny"))) == []
+    assert judge_policy(policy(principal, condition, effect="Deny"), None, OWN).outcome is Outcome.PASS
+
+
+def test_another_account_is_admitted_by_no_condition_on_accounts() -> None:
+    for condition in CONFINED.values():
+        assert judge_policy(policy({"AWS": OTHER}, condition), None, OWN).outcome is Outcome.FAIL
+    elsewhere = policy("*", {"StringEquals": {"aws:SourceAccount": [OWN, OTHER]}})
+    assert judge_policy(elsewhere, None, OWN).outcome is Outcome.FAIL
+
+
+def test_a_statement_of_everybody_but_some() -> None:
+    statement = {"Effect": "Allow", "NotPrincipal": {"AWS": OWN}, "Action": "kms:Decrypt", "Resource": "*"}
+    assert list(open_statements({"Statement": statement})) == ['"kms:Decrypt"']
+    assert judge_policy({"Statement": statement}, None, OWN).outcome is Outcome.FAIL
+
+
+VIA = "kms:ViaService"
+
+
+@pytest.mark.parametrize(
+    ("condition", "outcome"),
+    [
+        ({"StringEquals": {VIA: "dynamodb.eu-west-1.amazonaws.com"}}, Outcome.PASS),
+        ({"StringLike": {VIA: "dynamodb.*.amazonaws.com"}}, Outcome.PASS),
+        ({"StringNotEquals": {VIA: "s3.eu-west-1.amazonaws.com"}}, Outcome.FAIL),
+        ({"StringEqualsIfExists": {VIA: "dynamodb.eu-west-1.amazonaws.com"}}, Outcome.FAIL),
+        ({"ForAllValues:StringEquals": {VIA: ["dynamodb.eu-west-1.amazonaws.com"]}}, Outcome.FAIL),
+        ({"Null": {VIA: "true"}}, Outcome.FAIL),
+        ({}, Outcome.FAIL),
+    ],
+)
+def test_a_key_is_used_through_the_services_that_hold_the_data(condition: Any, outcome: Outcome) -> None:
+    assert judge_policy(policy({"AWS": OWN}, condition, action="kms:Decrypt"), None, OWN).outcome is outcome
+    assert judge_policy(policy({"AWS": OWN}, condition, action="kms:DescribeKey"), None, OWN).outcome is Outcome.PASS
