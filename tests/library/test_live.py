@@ -366,6 +366,8 @@ def test_no_value_leaves_a_function_but_that_of_a_variable_for_tables() -> None:
         "TABLEAU_PASSWORD": "hunter2-secret",
         "TABLE_TOKEN": "t0ken-value",
         "TABLE_SECRET_NAME": "s3cr3t",
+        # These call themselves tables, too: what may be a secret is never taken for the name of one.
+        **{f"{word}_TABLE": f"{word.lower()}-0123" for word in ("API_KEY", "TOKEN", "SECRET", "PASS", "CREDENTIALS")},
         "STABLE_MODE": "true",
         "USE_TABLE": "true",
         "ESCAPED": "arn:aws:dynamodb:us-east-1:1:table/x\x1b[2J\nok",
