@@ -785,20 +785,25 @@ def test_a_nested_template_belongs_to_the_contract_and_one_that_is_missing_hides
 
 def test_every_named_place_is_read_by_a_rule_and_so_is_what_is_beneath() -> None:
     for rule in RULES:
-        for place in rule.paths:
+        for place in (*rule.paths, *rule.explains):
             kind, _, inside = place.partition(" ")
             path = tuple(inside.split("/")) if inside else ()
             for at in (path, (*path, "Beneath")):
                 found = reading(kind, at) if at else rule
                 assert found is not None
-                assert place in found.paths or ORDER[found.severity] <= ORDER[rule.severity], (place, found.id)
+                assert place in (*found.paths, *found.explains) or ORDER[found.severity] <= ORDER[rule.severity], (
+                    place,
+                    found.id,
+                )
     assert reading("AWS::DynamoDB::Table", ("Properties", "NotThere")) is None
 
 
 def test_places_that_rules_read_are_told_by_them(folder: Path, run: Run) -> None:
     """One table with every property that a rule names changed at once."""
     kind = "AWS::DynamoDB::Table"
-    places = {p.partition(" ")[2]: r for r in RULES for p in r.paths if p.startswith(f"{kind} Properties/")}
+    places = {
+        p.partition(" ")[2]: r for r in RULES for p in (*r.paths, *r.explains) if p.startswith(f"{kind} Properties/")
+    }
     names = {place.split("/")[1] for place in places}
     edit(folder, f"{NEWS}.template.json", lambda t: [p.pop(n, None) for p in [properties(t)] for n in names])
     code, findings, _ = run(folder)

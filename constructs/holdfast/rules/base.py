@@ -56,7 +56,7 @@ class Rule:
     ``paths`` are the places that it reads, each a CloudFormation type (``*`` for any) and a path from the resource:
     ``AWS::DynamoDB::Table Properties/DeletionProtectionEnabled``; ``Type`` alone is whether such a resource is there at
     all. ``stack`` as the type is what the manifest says. A difference from the contract at such a place, or below it, is
-    explained by this rule.
+    explained by this rule; so is one at the places that it ``explains`` without judging them.
     """
 
     id: str
@@ -67,6 +67,7 @@ class Rule:
     controls: tuple[str, ...] = ()
     guard: Guard | None = None  # which it asks for, where the policy requires it
     paths: tuple[str, ...] = ()
+    explains: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
     checks: tuple[Check[Any], ...] = field(default=(), compare=False, repr=False)
     aspects: frozenset[Aspect] = frozenset()  # what of a live store has to be readable, beside the store itself

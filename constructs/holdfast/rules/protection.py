@@ -9,7 +9,7 @@ from holdfast.cfn.places import at
 from holdfast.cfn.template import Source
 from holdfast.estate.placement import Placed
 from holdfast.kinds.base import StoreSubject
-from holdfast.kinds.kinds import IDENTITY, MEMBERS, asked, read
+from holdfast.kinds.kinds import IDENTITY, KINDS, MEMBERS, asked, read
 from holdfast.kinds.table.observed import TABLE, Observed
 from holdfast.model.facts import Guard
 from holdfast.policy.required import MAX_RECOVERY_DAYS
@@ -25,6 +25,9 @@ from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
 KEY = "AWS::KMS::Key"
+KEPT = frozenset(
+    of for kind in KINDS if Guard.RETAIN in kind.declaration.offers for of in (*kind.identity, *kind.members.values())
+)
 EXTERNAL = Verdict(Outcome.EXEMPT, "the key is external: the account shows it")
 SHARED = Verdict(Outcome.EXEMPT, "the key is of another stack, and judged there")
 OTHERS = Verdict(Outcome.EXEMPT, "the key is external: who administers and uses it is decided where it is declared")
@@ -281,7 +284,8 @@ RETAINED = Rule(
     '"DeletionPolicy": "Retain" and "UpdateReplacePolicy": "Retain" on what holds the data, and on its key',
     severity=Severity.CRITICAL,
     guard=Guard.RETAIN,
-    paths=at((TABLE, KEY, *dict.fromkeys((*IDENTITY, *MEMBERS.values()))), "DeletionPolicy", "UpdateReplacePolicy"),
+    paths=at((TABLE, KEY, *sorted(KEPT)), "DeletionPolicy", "UpdateReplacePolicy"),
+    explains=at(sorted({*IDENTITY, *MEMBERS.values()} - KEPT), "DeletionPolicy", "UpdateReplacePolicy"),
     controls=("SecurityHub KMS.3",),
     only_deployed="no API shows DeletionPolicy and UpdateReplacePolicy",
     checks=(

@@ -25,13 +25,13 @@ def reading(kind: str, path: Path) -> Rule | None:
 
 @cache
 def _index() -> tuple[dict[tuple[str, Path], Rule], dict[tuple[str, Path], Rule]]:
-    """Rules by the place that they name, and by every place above it: there the most severe."""
+    """Rules by the place that they read or explain, and by every place above it: there the most severe."""
     from holdfast.rules import RULES
 
     at: dict[tuple[str, Path], Rule] = {}
     above: dict[tuple[str, Path], Rule] = {}
     for rule in sorted(RULES, key=lambda r: ORDER[r.severity]):
-        for place in rule.paths:
+        for place in (*rule.paths, *rule.explains):
             kind, _, inside = place.partition(" ")
             path = tuple(inside.split("/")) if inside else ()
             at.setdefault((kind, path), rule)

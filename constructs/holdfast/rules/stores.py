@@ -96,8 +96,8 @@ NETWORK = Rule(
     )
     + at("AWS::EC2::Subnet", "MapPublicIpOnLaunch")
     + at("AWS::EC2::VPCEndpoint", "Type", "SecurityGroupIds", "ServiceName")
-    + at("Custom::VpcRestrictDefaultSG", "Type")
-    + at((INSTANCE, CLUSTER, DOCUMENTS), "DBSubnetGroupName")
+    + at("Custom::VpcRestrictDefaultSG", "Type"),
+    explains=at((INSTANCE, CLUSTER, DOCUMENTS), "DBSubnetGroupName")
     + at(("AWS::RDS::DBSubnetGroup", "AWS::DocDB::DBSubnetGroup", "AWS::ElastiCache::SubnetGroup"), "SubnetIds")
     + at(CACHE, "CacheSubnetGroupName")
     + at(BROKER, "BrokerNodeGroupInfo/ClientSubnets"),
@@ -291,17 +291,20 @@ DEPLOYED = Rule(
     paths=at(
         "AWS::Lambda::EventSourceMapping",
         "Type",
-        "BisectBatchOnFunctionError",
-        "DestinationConfig",
-        "Enabled",
         "EventSourceArn",
-        "FilterCriteria",
         "FunctionName",
-        "FunctionResponseTypes",
-        "MaximumRetryAttempts",
     )
     + at("AWS::Lambda::Function", "Type", *FUNCTION_SETTINGS)
     + read(lambda n: n.jobs),
+    explains=at(
+        "AWS::Lambda::EventSourceMapping",
+        "BisectBatchOnFunctionError",
+        "DestinationConfig",
+        "Enabled",
+        "FilterCriteria",
+        "FunctionResponseTypes",
+        "MaximumRetryAttempts",
+    ),
     controls=("SecurityHub RDS.43",),
     # What became of a schema, `holdfast db check` says; what goes past a pool is refused by groups, which are judged.
     only_deployed="a deploy applies the schema, a pool is not a store, and services register themselves while they run",
