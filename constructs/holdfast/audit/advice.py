@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.declaration import Index, Table
+from holdfast.kinds.table.live import observed
 from holdfast.kinds.table.observed import GLOBAL_TABLE, Observed
 from holdfast.kinds.table.template import observe
 from holdfast.model.facts import Guard
 from holdfast.rules import GUARDING, KEY_RULES, TABLE_RULES
 from holdfast.rules.live import IMPORT
-from holdfast.shared.account import TableSeen
+from holdfast.shared.account import StoreSeen
 from holdfast.unknown import Unknown
 
 LONGEST = 240  # what CDK leaves of a path before its hash
@@ -58,7 +59,7 @@ class Way:
 def way(
     placed: Placed,
     own: StackSeen | Unknown | None,
-    live: Mapping[str, TableSeen | Unknown | None],
+    live: Mapping[str, StoreSeen | Unknown | None],
     elsewhere: Mapping[str, str],
     off: Mapping[str, Collection[str]],
     stores: Collection[str] = (),
@@ -79,7 +80,7 @@ def way(
                 refused[name] = f"a deploy would try to change {name}, which is not there, and fail: restore it first"
         elif where := _elsewhere(table, seen, placed.name, elsewhere.get(name)):
             taken[name] = _would_fail(name, where)
-        elif seen and (why := next(_refused(table, seen, there.observed), "")):
+        elif seen and (why := next(_refused(table, seen, observed(there)), "")):
             refused[name] = f"{why} (table {name})"
     if own is None:
         taken |= {name: _would_fail(name, "in no stack") for name in stores}

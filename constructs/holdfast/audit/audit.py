@@ -19,6 +19,7 @@ from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
 from holdfast.estate.stack import Stack
 from holdfast.kinds.table.declaration import Governance, Table
+from holdfast.kinds.table.live import observed
 from holdfast.kinds.table.template import observe
 from holdfast.model.declaration import DeclarationError
 from holdfast.model.environment import Environment
@@ -28,7 +29,7 @@ from holdfast.rules import GUARDING, TABLE_RULES, alarms, engine, excused, findi
 from holdfast.rules import estate as estate_rules
 from holdfast.rules.base import Finding, Rule
 from holdfast.rules.subjects import TableSubject
-from holdfast.shared.account import Account, Mention, StackLive, StoreSeen, TableSeen, stack_of
+from holdfast.shared.account import Account, Mention, StackLive, StoreSeen, stack_of
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
@@ -82,7 +83,7 @@ class _Seen:
     placed: Placed
     table: Table
     account: Account | None  # where it is live, or would be
-    live: TableSeen | Unknown | None  # None: not there
+    live: StoreSeen | Unknown | None  # None: not there
     stack: StackLive | Unknown | None  # None: not deployed
     deployed: Mapping[str, Verdict] | Unknown | None  # by rule; None: not in its stack
     way: advice.Way
@@ -103,7 +104,7 @@ class _Seen:
 
     @property
     def where(self) -> str:
-        return self.live.arn if isinstance(self.live, TableSeen) else f"{self.placed.region}/{self.name}"
+        return self.live.arn if isinstance(self.live, StoreSeen) else f"{self.placed.region}/{self.name}"
 
 
 def audit(
@@ -310,8 +311,8 @@ def _corrected(placed: Placed, accounts: Sequence[Account]) -> Placed:
     tables = []
     for table in placed.stack.tables:
         _, found = _find(accounts, placed.region, placed.fill(table.name))
-        seen = isinstance(found, TableSeen) and table in placed.tables
-        tables.append(live.corrected(placed, table, found.observed) if seen else table)  # type: ignore[union-attr]
+        seen = found if isinstance(found, StoreSeen) and table in placed.tables else None
+        tables.append(live.corrected(placed, table, observed(seen)) if seen else table)
     try:
         return replace(placed, stack=replace(placed.stack, tables=tuple(tables)))
     except DeclarationError:
@@ -393,7 +394,7 @@ def _kept_elsewhere(found: Finding, ways: Mapping[str, advice.Way]) -> Finding:
     return _advised(found, _first(next(against, found.fix)))
 
 
-def _find(accounts: Sequence[Account], region: str, name: str) -> tuple[Account | None, TableSeen | Unknown | None]:
+def _find(accounts: Sequence[Account], region: str, name: str) -> tuple[Account | None, StoreSeen | Unknown | None]:
     """A table by its name: where it is, or why nobody can say."""
     unread: tuple[Account | None, Unknown | None] = (None, None)
     for account in accounts:
@@ -433,7 +434,7 @@ def _table(s: _Seen, by_name: Mapping[tuple[Environment, str], _Seen], ages: Age
     yield _advised(_finding(s, live.ABSENT, _absent(s)), _restore(s))
     for rule in TABLE_RULES:
         yield _merged(s, rule, ages)
-    if not isinstance(s.live, TableSeen):
+    if not isinstance(s.live, StoreSeen):
         return
     level = s.way.advised(f"{s.way.command} brings the template up to what the code says and the table already is")
     against = _first(s.way.against(s.name))
@@ -455,7 +456,7 @@ def _table(s: _Seen, by_name: Mapping[tuple[Environment, str], _Seen], ages: Age
 def _absent(s: _Seen) -> Verdict:
     if isinstance(s.live, Unknown):
         return unknown(f"tables of {s.placed.region} could not be read: {s.live.reason}")
-    if isinstance(s.live, TableSeen):
+    if isinstance(s.live, StoreSeen):
         return _usable(s.live.status)
     if s.placed.env in s.placed.stack.undeployed and s.stack is None:
         return Verdict(Outcome.EXEMPT, f"{s.placed.name} is declared as not deployed in {s.placed.env.label} yet")
@@ -526,8 +527,8 @@ def _remediation(s: _Seen, rule: Rule, fix: str, says: str) -> str:
 def _call(s: _Seen, rule: Rule, fix: str) -> str:
     """The call that turns on what is off on a live table; empty where there is none that it would take."""
     match rule.guard:
-        case Guard.CUSTOMER_KEY if isinstance(s.live, TableSeen) and isinstance(
-            s.live.observed.encryption, ObservedKey
+        case Guard.CUSTOMER_KEY if isinstance(s.live, StoreSeen) and isinstance(
+            observed(s.live).encryption, ObservedKey
         ):
             return "enable its key, and cancel the key's deletion if that is scheduled"
         case Guard.CUSTOMER_KEY if s.deployed is None:
@@ -537,7 +538,7 @@ def _call(s: _Seen, rule: Rule, fix: str) -> str:
         case Guard.CUSTOMER_KEY | Guard.TAGS:  # their calls need an ARN, a key or values, which `fix` fills in
             shows = "names whom the new key would cut off" if rule.guard is Guard.CUSTOMER_KEY else "shows the call"
             return f"`holdfast fix --env {s.placed.env.label} --only {rule.id}` {SAME_ACCOUNT} {shows}"
-        case Guard.TTL if isinstance(s.live, TableSeen) and s.live.observed.ttl is None:
+        case Guard.TTL if isinstance(s.live, StoreSeen) and observed(s.live).ttl is None:
             wanted = f"Enabled=true,AttributeName={s.table.lifetime.ttl}"
             call = f"aws dynamodb update-time-to-live --table-name {s.name} --time-to-live-specification {wanted}"
             return f"{call} --region {s.placed.region}"
@@ -547,13 +548,13 @@ def _call(s: _Seen, rule: Rule, fix: str) -> str:
 
 def _untagged(s: _Seen) -> bool:
     """Whether tags are missing; one that says something else is not overwritten."""
-    seen = s.live.observed.tags if isinstance(s.live, TableSeen) else {}
+    seen = observed(s.live).tags if isinstance(s.live, StoreSeen) else {}
     return not isinstance(seen, Unknown) and any(t not in seen for t in s.placed.policy.tags)
 
 
 def _restore(s: _Seen) -> str:
     """How a declared table that is not live, or that nobody can read, comes back or comes about."""
-    if isinstance(s.live, TableSeen) or isinstance(s.deployed, Unknown):
+    if isinstance(s.live, StoreSeen) or isinstance(s.deployed, Unknown):
         return live.ABSENT.remediation.format(table=s.name)
     if s.deployed is not None:
         return live.RESTORE.format(table=s.name)
@@ -592,7 +593,7 @@ def _columns(s: _Seen, rule: Rule) -> tuple[Verdict | str, Verdict | str]:
         case Unknown(reason=reason):
             return then, unknown(reason)
         case table:
-            subject = TableSubject(s.placed, s.table, s.placed.required(s.table), table.observed)
+            subject = TableSubject(s.placed, s.table, s.placed.required(s.table), observed(table))
             return then, engine.verdict(rule, subject)
 
 
@@ -623,9 +624,9 @@ def _merge(s: _Seen, rule: Rule, then: Verdict | str, there: Verdict | str) -> t
 
 def _unwatched(s: _Seen) -> bool:
     """Whether alarms are missing: that is one finding, and how the missing ones are set up is none."""
-    if not isinstance(s.live, TableSeen):
+    if not isinstance(s.live, StoreSeen):
         return False
-    subject = TableSubject(s.placed, s.table, s.placed.required(s.table), s.live.observed)
+    subject = TableSubject(s.placed, s.table, s.placed.required(s.table), observed(s.live))
     return alarms.missing(subject).outcome is Outcome.FAIL
 
 
@@ -638,7 +639,7 @@ def _stackless(s: _Seen) -> str:
     """Why a live table is not in its stack, as far as CloudFormation and the declaration know."""
     if s.name in s.way.elsewhere:
         return f"{s.way.elsewhere[s.name]} has it"
-    made_by = s.live.stack if isinstance(s.live, TableSeen) and isinstance(s.live.stack, str) else None
+    made_by = s.live.owner if isinstance(s.live, StoreSeen) and isinstance(s.live.owner, str) else None
     deleted = s.account.deleted if s.account and not isinstance(s.account.deleted, Unknown) else {}
     if made_by and made_by in deleted:
         return f"{made_by} was deleted on {day(deleted[made_by])} and left it behind"
@@ -683,7 +684,7 @@ def _row(s: _Seen) -> Row:
         cells[guard] = (columns[0], columns[1], columns[2])
     state = [s.table.state.usage.value]
     state += [s.table.state.governance.value] if s.table.state.governance is not Governance.STACK else []
-    counts = [s.live.items, s.live.size] if isinstance(s.live, TableSeen) else [None, None]
+    counts = [s.live.items, s.live.size] if isinstance(s.live, StoreSeen) else [None, None]
     items, bytes_ = (None if isinstance(c, Unknown) else c for c in counts)
     return Row(
         table=s.name,
@@ -709,8 +710,8 @@ def _assumptions(placed: Placed, estate: Estate, accounts: Sequence[Account]) ->
     before = replace(placed, stack=_original(placed, estate))
     for table in before.tables:
         _, found = _find(accounts, placed.region, placed.fill(table.name))
-        if isinstance(found, TableSeen):
-            for assumption, verdict in live.confirm(before, table, found.observed):
+        if isinstance(found, StoreSeen):
+            for assumption, verdict in live.confirm(before, table, observed(found)):
                 where = "/".join(filter(None, (found.arn, assumption.assumed.fact.value, assumption.index)))
                 yield finding(live.ASSUMED, verdict, before, table, where, Source.LIVE)
 
@@ -741,17 +742,17 @@ def _strangers(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator
                 yield _stranger(live.ORPHAN, detail, name, stack, account.region, table_seen.arn, Source.LIVE)
 
 
-def _outlived(account: Account, table: TableSeen) -> tuple[str, str]:
+def _outlived(account: Account, table: StoreSeen) -> tuple[str, str]:
     """What is known of a table that nobody declares, and the stack that it came from."""
     what = f"live and undeclared, holds {live.holds(table)}"
-    if isinstance(table.stack, str):
+    if isinstance(table.owner, str):
         deleted = {} if isinstance(account.deleted, Unknown) else account.deleted
-        if table.stack in deleted:
+        if table.owner in deleted:
             return (
-                f"{what}; {table.stack} was deleted on {day(deleted[table.stack])} and left it behind",
-                table.stack,
+                f"{what}; {table.owner} was deleted on {day(deleted[table.owner])} and left it behind",
+                table.owner,
             )
-        return f"{what}; it says that {table.stack} made it", table.stack
+        return f"{what}; it says that {table.owner} made it", table.owner
     return what, "no stack"
 
 
@@ -780,10 +781,10 @@ def _twins(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Fin
                 one, two = (
                     _find([a for a in accounts if _here(a, p)], p.region, p.fill(table.name))[1] for p in (first, other)
                 )
-                if isinstance(one, TableSeen) and isinstance(two, TableSeen):
+                if isinstance(one, StoreSeen) and isinstance(two, StoreSeen):
                     labels = _label(first, other), _label(other, first)
                     allowed = {*first.env.differs, *other.env.differs}
-                    verdict = live.twins(one.observed, two.observed, labels, allowed)
+                    verdict = live.twins(observed(one), observed(two), labels, allowed)
                     yield finding(live.TWINS, verdict, first, table, one.arn, Source.LIVE)
 
 

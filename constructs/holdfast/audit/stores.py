@@ -121,8 +121,10 @@ def _present(s: _Seen) -> Finding:
     return finding(estate.ABSENT, verdict, s.placed, s.store, s.where, source)
 
 
-def _usable(status: str) -> Verdict:
+def _usable(status: str | Unknown) -> Verdict:
     """Whether a database that is listed can be read, or will be when what happens to it is done."""
+    if isinstance(status, Unknown):
+        return PASS
     if status in LOST or status.startswith("inaccessible-encryption-credentials"):
         return fail(f"nobody can read it, now or soon: it is {status}")
     return unknown("it is being made: look again when that is done") if status == "creating" else PASS
