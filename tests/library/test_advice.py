@@ -22,7 +22,7 @@ from support import MOMENTS, Json
 
 from holdfast.audit.advice import logical_id
 from holdfast.audit.audit import Audit, audit
-from holdfast.audit.stores import PROTECT
+from holdfast.audit.remedy import PROTECT
 from holdfast.aws.calls import AUDIT
 from holdfast.aws.options import Options
 from holdfast.aws.reader import read

@@ -40,7 +40,7 @@ from holdfast import (
 from holdfast.audit.ages import UNREAD
 from holdfast.audit.audit import Audit, audit
 from holdfast.audit.code import mentions
-from holdfast.audit.stores import NOT_APPLIED
+from holdfast.audit.seen import NOT_APPLIED
 from holdfast.cfn.template import Source, StackSeen
 from holdfast.contract import files, make
 from holdfast.contract.history import SHALLOW, History
@@ -301,6 +301,17 @@ def test_a_gap_is_52_days_from_the_commit_and_78_from_the_last_update() -> None:
     )
 
 
+def test_each_gap_is_dated_by_the_commit_that_asks_for_it_and_by_no_other() -> None:
+    off: dict[str, Any] = {"DeletionProtectionEnabled": None, "PointInTimeRecoverySpecification": None}
+    later = datetime(2026, 4, 13, 9, tzinfo=UTC)
+    one_by_one = contract(PointInTimeRecoverySpecification=None)
+    history = remembered((later, contract()), (SET, one_by_one), (BEFORE, contract(**off)))
+    seen = redeployed(few(REGION), STACK, ORDERS, **off)
+    found = look(with_table(seen, ORDERS, observed={"deletion_protection": False, "recovery": False}), history=history)
+    dated = {f.rule.id: f.gap.commit for f in found.findings if f.gap and f.table == ORDERS}
+    assert dated == {"HF001": Commit("b" * 40, SET), "HF004": Commit("a" * 40, later)}
+
+
 def _line() -> int:
     lines = SHOP.read_text().splitlines()
     return next(n for n, line in enumerate(lines, start=1) if line.strip() == "Table(")
@@ -401,7 +412,10 @@ def test_every_declared_table_and_store_is_found_in_its_module() -> None:
 def test_a_declared_table_that_is_gone_is_one_finding_and_says_why() -> None:
     found = look(without(few(REGION), PRICES))
     assert failed(found) == {("HF601", PRICES)}
-    assert "deployed in Orders-production, but not live: somebody deleted it" in one(found, "HF601", PRICES).detail
+    assert (
+        "deployed in Orders-production, but not live: it was deleted outside of CloudFormation"
+        in one(found, "HF601", PRICES).detail
+    )
     seen = few(REGION)
     assert isinstance(seen.stacks, Mapping)
     never = replace(without(seen, ORDERS), stacks={n: s for n, s in seen.stacks.items() if n != STACK})
@@ -609,6 +623,17 @@ def test_code_is_searched_for_names_and_arns(tmp_path: Path) -> None:
     assert one(found, "HF612", PRICES).where == f"{tmp_path}/resources.ts:3"
     with pytest.raises(InputError, match="does not exist"):
         list(mentions([tmp_path / "nowhere"], names))
+
+
+def test_links_are_not_followed_out_of_the_code(tmp_path: Path) -> None:
+    code, outside = tmp_path / "code", tmp_path / "outside"
+    for folder in (code, outside):
+        folder.mkdir()
+        (folder / "orders.ts").write_text(f'"{ORDERS if folder is outside else PRICES}"')
+    (code / "link.ts").symlink_to(outside / "orders.ts")
+    (code / "folder").symlink_to(outside)
+    found = look(few(REGION), mentions=tuple(mentions([code], {ORDERS, PRICES})))
+    assert failed(found) == {("HF612", PRICES)}
 
 
 # Assumed facts

@@ -18,7 +18,8 @@ from shop import ESTATE, LIVE, alone
 from support import ROOT
 
 from holdfast import cli
-from holdfast.audit.audit import Audit, StackRow, audit
+from holdfast.audit.audit import Audit, audit
+from holdfast.audit.rows import StackRow
 from holdfast.cli import main
 from holdfast.contract.deployed import Pending, Running
 from holdfast.contract.history import History

@@ -456,7 +456,8 @@ def _look(
     ``if_empty`` is what to do about an account in which nothing that is declared exists; None: it is judged, too.
     ``history`` is that of the contracts, by which gaps are dated.
     """
-    from holdfast.audit.audit import audit, nothing_declared
+    from holdfast.audit.audit import audit
+    from holdfast.audit.places import nothing_declared
     from holdfast.aws.reader import read_all
     from holdfast.aws.session import interruptible
     from holdfast.errors import InputError

@@ -13,7 +13,8 @@ from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
 
 if TYPE_CHECKING:
-    from holdfast.audit.audit import Audit, Row
+    from holdfast.audit.audit import Audit
+    from holdfast.audit.rows import Row
 
 WORDS = {Outcome.FAIL: "FAIL", Outcome.UNKNOWN: "????", Outcome.PASS: "ok", Outcome.EXEMPT: "--"}
 GUARDS = {
