@@ -666,6 +666,13 @@ def test_a_live_table_as_declared_passes() -> None:
     assert judged(observed()) == {}
 
 
+def test_a_limit_that_was_taken_away_is_none() -> None:
+    none = {"MaxReadRequestUnits": -1, "MaxWriteRequestUnits": -1}
+    assert judged(observed(OnDemandThroughput=none)) == {}
+    limited = judged(observed(OnDemandThroughput=none | {"MaxReadRequestUnits": 5}))
+    assert limited == {"HF109": "undeclared: OnDemandThroughput"}
+
+
 LIVE: dict[str, tuple[Callable[[], Observed], set[str]]] = {
     "another class": (lambda: observed(TableClassSummary={"TableClass": "STANDARD"}), {"HF109"}),
     "limits": (lambda: observed(OnDemandThroughput={"MaxReadRequestUnits": 5}), {"HF109"}),
