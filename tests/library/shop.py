@@ -59,6 +59,11 @@ POLICY = Policy(
     thresholds=Thresholds(cpu_percent=70, free_gib=5, disk_percent=60, lag_seconds=120),
     sizes=Sizes(database={Tier.PROD: "db.r7g.large", Tier.TEST: "db.t4g.micro"}),
     cidr="10.80.0.0/16",
+    log_days={Tier.PROD: 400, Tier.TEST: 60},
+    keeps_logs=frozenset(Tier),
+    instances={Tier.PROD: 3, Tier.TEST: 1},
+    snapshot_days={Tier.PROD: 7, Tier.TEST: 1},
+    monitoring_seconds={Tier.PROD: 30, Tier.TEST: 15},
     tags={
         "shop:system": TagSource.SYSTEM,
         "shop:stage": TagSource.ENVIRONMENT,

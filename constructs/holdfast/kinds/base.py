@@ -10,7 +10,6 @@ from holdfast.cfn.dig import dig, mentioned
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.kinds.live import Reading
-from holdfast.model.environment import Tier
 from holdfast.model.facts import Guard
 from holdfast.model.store import Store
 from holdfast.shared.alarms.alarm import Alarm
@@ -58,10 +57,6 @@ class StoreSubject(Generic[S]):
     @property
     def name(self) -> str:
         return self.placed.fill(self.store.name)
-
-    @property
-    def prod(self) -> bool:
-        return self.placed.env.tier is Tier.PROD
 
     def get(self, *path: str, default: Any = None) -> Any:
         return dig(self.stack, self.resource, "Properties", *path, default=default)

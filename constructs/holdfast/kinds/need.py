@@ -134,8 +134,14 @@ def of_kind(types: Collection[str], check: Check) -> Check:
     return lambda s: check(s) if s.type in types else EXEMPT
 
 
-def in_prod(check: Check) -> Check:
-    return lambda s: check(s) if s.prod else EXEMPT
+def several(check: Check) -> Check:
+    """A check of stores that the policy wants in several zones."""
+    return lambda s: check(s) if instances(s) > 1 else EXEMPT
+
+
+def instances(s: StoreSubject[Any]) -> int:
+    """How many the policy asks for here, each in a zone of its own."""
+    return s.placed.by_tier(s.placed.policy.instances)
 
 
 def admits(*groups: str, listens: bool = True) -> Check:
@@ -179,7 +185,7 @@ def logs_stay(*taken: Need) -> Check:
             logical_id, resource = groups[name]
             forgotten = Need(f"{name} is not kept {days} days", "RetentionInDays", at_least(days), 10**6)
             verdicts.append(met(s.part(logical_id), [forgotten]))
-            if s.prod and (verdict := kept(s.stack, resource)) != PASS:
+            if s.placed.keeps_logs and (verdict := kept(s.stack, resource)) != PASS:
                 verdicts.append(fail(f"{name}: {verdict.detail}"))
         return worst(verdicts)
 

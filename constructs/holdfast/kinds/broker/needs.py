@@ -20,7 +20,6 @@ from holdfast.kinds.need import (
     admits,
     at_least,
     exactly,
-    in_prod,
     kept,
     lines,
     logs_stay,
@@ -31,6 +30,7 @@ from holdfast.kinds.need import (
     own,
     own_key,
     settings_in,
+    several,
     starting,
     worst,
 )
@@ -123,7 +123,7 @@ NEEDS: Needs[Broker] = Needs(
     tls=Asked(needs({BROKER: TLS}), at(BROKER, "EncryptionInfo/EncryptionInTransit")),
     private=Asked(needs({BROKER: PRIVATE}), at(BROKER, "BrokerNodeGroupInfo/ConnectivityInfo")),
     clients=Asked(needs({BROKER: CLIENTS}), at(BROKER, "ClientAuthentication")),
-    zones=Asked(in_prod(needs({BROKER: (ZONES,)})), at(BROKER, "NumberOfBrokerNodes")),
+    zones=Asked(several(needs({BROKER: (ZONES,)})), at(BROKER, "NumberOfBrokerNodes")),
     logs=Asked(needs({BROKER: (LOGGED,)}), at(BROKER, "LoggingInfo")),
     logs_kept=Asked(logs_stay(TAKEN), ()),
     port=Asked(

@@ -129,8 +129,8 @@ def access_logs_kept(s: Subject) -> Verdict:
         Need(f"access is forgotten before {days} days", "LifecycleConfiguration.Rules", _kept_for(days), []),
     )
     delivery = log_delivery({"Fn::GetAtt": [logs.logical_id, "Arn"]})
-    verdicts = [met(logs, wanted), declared_policy(s.stack, logs.logical_id, delivery, lasting=s.prod)]
-    if s.prod:
+    verdicts = [met(logs, wanted), declared_policy(s.stack, logs.logical_id, delivery, lasting=s.placed.keeps_logs)]
+    if s.placed.keeps_logs:
         verdicts.append(kept(s.stack, logs.resource))
     return about(logs, worst(verdicts))
 

@@ -18,6 +18,7 @@ from holdfast.shared.construct.tags import tag
 from holdfast.shared.logs.construct import log_group
 
 FAMILY = "valkey8"
+NAG_DAYS = 15  # fewer days of snapshots are a finding of cdk-nag
 
 
 def add_cache(context: StoreContext, store: Cache) -> Iterator[Use]:
@@ -126,9 +127,10 @@ class GuardedCache(Construct):
         )
         if nodes == 1:
             acknowledge(self.cache, context.rebuilt, f"{AWS_SOLUTIONS}-AEC4")
-        if not snapshot_days:
+        if snapshot_days < NAG_DAYS:
+            reason = f"the policy keeps snapshots for {snapshot_days} days" if snapshot_days else context.rebuilt
             rules = (f"{pack}-ElastiCacheRedisClusterAutomaticBackup" for pack in (NIST, HIPAA))
-            acknowledge(self.cache, context.rebuilt, *rules)
+            acknowledge(self.cache, reason, *rules)
 
     def _resource(self, name: str, kind: str, properties: dict[str, object]) -> cdk.CfnResource:
         """What holds no data needs no typed resource, which takes three times as long."""

@@ -20,7 +20,7 @@ from holdfast.kinds.need import (
     admits,
     at_least,
     exactly,
-    in_prod,
+    instances,
     logs_stay,
     met,
     needs,
@@ -28,6 +28,7 @@ from holdfast.kinds.need import (
     own_key,
     read_by,
     settings_in,
+    several,
     some,
     worst,
 )
@@ -48,7 +49,7 @@ COPIES = absent("it is copied from or to elsewhere", "GlobalReplicationGroupId",
 ZONES = (
     Need("it does not fail over", "AutomaticFailoverEnabled", on, False),
     Need("it stands in one zone", "MultiAZEnabled", on, False),
-    Need("it has one node", "NumCacheClusters", at_least(2), 1),
+    Need("it has too few nodes", "NumCacheClusters", lambda s, value: at_least(instances(s))(s, value), 1),
 )
 LOGGED = Need("the slow log goes nowhere", "LogDeliveryConfigurations", some)
 TAKEN = Need(
@@ -123,7 +124,7 @@ NEEDS: Needs[Cache] = Needs(
     private=Asked(needs({CACHE: COPIES}), read_by(CACHE, COPIES)),
     clients=None,  # its users are asked for one by one
     zones=Asked(
-        in_prod(needs({CACHE: ZONES})), at(CACHE, "AutomaticFailoverEnabled", "MultiAZEnabled", "NumCacheClusters")
+        several(needs({CACHE: ZONES})), at(CACHE, "AutomaticFailoverEnabled", "MultiAZEnabled", "NumCacheClusters")
     ),
     logs=Asked(needs({CACHE: (LOGGED,)}), at(CACHE, "LogDeliveryConfigurations")),
     logs_kept=Asked(logs_stay(TAKEN), ()),

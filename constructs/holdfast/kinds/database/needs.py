@@ -32,7 +32,7 @@ from holdfast.kinds.need import (
     all_own,
     at_least,
     exactly,
-    in_prod,
+    instances,
     logs_stay,
     met,
     names,
@@ -44,6 +44,7 @@ from holdfast.kinds.need import (
     parameters,
     read_by,
     settings_in,
+    several,
     starting,
     worst,
 )
@@ -112,7 +113,8 @@ def configured(s: Subject) -> Verdict:
     """The engine, its version and its own settings are the declared ones, and nothing is added to them."""
     aurora = s.store.engine is Engine.AURORA
     group = "@DBClusterParameterGroupName" if s.type == CLUSTER else "@DBParameterGroupName"
-    watched = [Need("its machine is not monitored", "MonitoringInterval", at_least(1), 0)] if s.prod else []
+    seconds = s.placed.by_tier(s.placed.policy.monitoring_seconds)
+    watched = [Need("its machine is not monitored", "MonitoringInterval", at_least(1), 0)] if seconds else []
     wanted = [
         Need("it runs another engine", "Engine", exactly("aurora-postgresql" if aurora else "postgres")),
         Need(f"it is not PostgreSQL {POSTGRES_MAJOR}", "EngineVersion", starting(f"{POSTGRES_MAJOR}.")),
@@ -124,12 +126,13 @@ def configured(s: Subject) -> Verdict:
 
 
 def instances_in_zones(s: StoreSubject[Any]) -> Verdict:
-    """Whether a cluster has two instances, which its engine puts into different zones."""
+    """Whether a cluster has enough instances, which its engine puts into different zones."""
     clusters = [
         dig(s.stack, r, "Properties", "DBClusterIdentifier") for _, r in s.stack.resources(s.kind.members[s.type])
     ]
     count = clusters.count(Reference(s.logical_id))
-    return PASS if count >= 2 else fail(f"it has {count} instances, and needs two in different zones")
+    wanted = instances(s)
+    return PASS if count >= wanted else fail(f"it has {count} instances, and needs {wanted} in different zones")
 
 
 def in_zones(s: Subject) -> Verdict:
@@ -336,7 +339,7 @@ NEEDS: Needs[Database] = Needs(
         at(INSTANCE, "PubliclyAccessible") + tuple(p for kind, found in COPIES.items() for p in read_by(kind, found)),
     ),
     clients=Asked(needs(dict.fromkeys(BOTH, (LOG_IN,))), at(BOTH, "EnableIAMDatabaseAuthentication")),
-    zones=Asked(in_prod(in_zones), at(INSTANCE, "MultiAZ", "Type", "DBClusterIdentifier")),
+    zones=Asked(several(in_zones), at(INSTANCE, "MultiAZ", "Type", "DBClusterIdentifier")),
     logs=Asked(needs(dict.fromkeys(BOTH, (EXPORTED,))), at(BOTH, "EnableCloudwatchLogsExports")),
     logs_kept=Asked(logs_stay(), ()),
     port=Asked(

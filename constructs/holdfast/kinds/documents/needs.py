@@ -22,13 +22,13 @@ from holdfast.kinds.need import (
     absent,
     admits,
     exactly,
-    in_prod,
     logs_stay,
     met,
     names,
     needs,
     read_by,
     settings_in,
+    several,
     starting,
     worst,
 )
@@ -64,7 +64,7 @@ NEEDS: Needs[DocumentDatabase] = Needs(
     ),
     private=Asked(needs({DOCUMENTS: COPIES}), read_by(DOCUMENTS, COPIES)),
     clients=None,  # DocumentDB's users have passwords, which it generates itself
-    zones=Asked(in_prod(instances_in_zones), at(DOCUMENTS_INSTANCE, "Type", "DBClusterIdentifier")),
+    zones=Asked(several(instances_in_zones), at(DOCUMENTS_INSTANCE, "Type", "DBClusterIdentifier")),
     logs=Asked(needs({DOCUMENTS: (EXPORTED,)}), at(DOCUMENTS, "EnableCloudwatchLogsExports")),
     logs_kept=Asked(logs_stay(), ()),
     port=Asked(admits("VpcSecurityGroupIds"), at(DOCUMENTS, "Port", "VpcSecurityGroupIds")),
