@@ -15,9 +15,10 @@ from shop_synth import synthesized
 
 from holdfast import Encryption, Tier
 from holdfast.cfn.template import ALARM, Source, StackSeen
+from holdfast.cfn.types import KEY
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.declaration import Index, Key
-from holdfast.kinds.table.live import KEPT, KEY, observed
+from holdfast.kinds.table.live import KEPT, observed
 from holdfast.kinds.table.observed import Observed
 from holdfast.kinds.table.template import observe
 from holdfast.shared.account import Account, IndexUse, StackLive, StoreSeen

@@ -258,7 +258,7 @@ def test_every_deploy_that_moves_a_table_to_a_new_key_says_what_its_users_need_f
     assert {f.rule.id for f in (*behind, *off)} == {"HF001", "HF007", "HF615"}
     for found in (*behind, *off):
         assert "cdk deploy" in found.fix
-        assert "whoever uses orders-production needs kms:Decrypt" in found.fix
+        assert "what uses orders-production needs kms:Decrypt" in found.fix
 
 
 @pytest.mark.parametrize("changed", [True, False])

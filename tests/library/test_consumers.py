@@ -82,7 +82,7 @@ def test_a_fix_leaves_keys_alone_and_says_so(run: Run, aws: Aws) -> None:
     assert "sse-specification" not in out
     (said,) = [line for line in err.splitlines() if "HF007" in line]
     assert said == (
-        "left out: 1 key change (HF007), which would cut off whoever may not use the new key: "
+        "left out: 1 key change (HF007), which would cut off all who may not use the new key: "
         "`holdfast fix --env prod --only HF007` with the same account options (--local, --profile …) says who that is"
     )
     assert run() == (1, "", f"{said}\n")

@@ -61,9 +61,10 @@ from holdfast.kinds.table.declaration import Index, LocalIndex
 from holdfast.kinds.table.observed import Observed
 from holdfast.kinds.table.template import observe
 from holdfast.rules import BY_ID, verdicts
+from holdfast.rules.assumed import confirm, corrected
 from holdfast.rules.base import Finding
 from holdfast.rules.engine import verdict
-from holdfast.rules.live import confirm, corrected, twins
+from holdfast.rules.live import twins
 from holdfast.rules.schema import lint
 from holdfast.rules.subjects import TableSubject
 from holdfast.shared.access_policy import filled

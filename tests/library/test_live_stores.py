@@ -165,7 +165,6 @@ LOST: dict[str, tuple[tuple[str, Change], set[tuple[str, str | None]]]] = {
     "a cache is under another key": (_cache(KmsKeyId=OTHER_KEY), {("HF007", CACHE)}),
     "a cache takes plain text": (_cache(TransitEncryptionMode="preferred"), {("HF515", CACHE)}),
     "a cache does not fail over": (_cache(AutomaticFailover="disabled"), {("HF518", CACHE)}),
-    "a cache is about to fail over no more": (_cache(AutomaticFailover="disabling"), {("HF518", CACHE)}),
     "a cache writes no log": (_cache(LogDeliveryConfigurations=[]), {("HF519", CACHE)}),
     "a cache lost its tags": (("elasticache:ListTagsForResource", _set("TagList", to=[])), {("HF010", CACHE)}),
     "a cache has no users": (_cache(UserGroupIds=[]), {("HF530", CACHE)}),
@@ -253,6 +252,13 @@ def test_what_is_lost_live_is_one_finding_by_rule_and_store(lost: str) -> None:
         assert finding.gap is not None
         assert (finding.gap.deployed, finding.gap.live) == ("on", "off")
         assert finding.where.startswith("arn:aws:")
+
+
+def test_a_failover_that_is_being_switched_off_is_off() -> None:
+    changed = door()
+    operation, change = _cache(AutomaticFailover="disabling")
+    changed.changed[operation] = change
+    assert failed(look(changed.read())) == {("HF518", CACHE)}
 
 
 def test_every_rule_that_is_judged_live_can_fail() -> None:

@@ -44,7 +44,7 @@ class Way:
         """``what``, which ends in a deploy, and whom that deploy would cut off."""
         if not self.rekeyed:
             return what
-        who = f"whoever uses {', '.join(self.rekeyed)}"
+        who = f"what uses {', '.join(self.rekeyed)}"
         return f"{what}; {who} needs kms:Decrypt on the stack's key first, because the deploy moves to that key"
 
     def against(self, table: str) -> str:

@@ -88,7 +88,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lack:
-    """A principal that uses tables and lacks these actions on their new key, or of which nobody can say."""
+    """A principal that uses tables and lacks these actions on their new key, or of which that cannot be said."""
 
     arn: str
     tables: tuple[str, ...]
@@ -111,7 +111,7 @@ def lacking(key: NewKey, tables: Mapping[str, str], around: Surroundings) -> lis
 
 
 def undecided(around: Surroundings, found: Iterable[Lack]) -> list[str]:
-    """What could not be read, so that nobody can say who else uses the tables."""
+    """What could not be read, so that it is not known who else uses the tables."""
     if isinstance(around.principals, Unknown):
         return [*around.unread, f"which roles and users may use them ({around.principals.reason})"]
     named = {lack.arn for lack in found}
@@ -231,7 +231,7 @@ def _granted(principal: Principal, key: NewKey, action: str) -> Answer:
 
 
 def _facts(key: NewKey, table: str) -> dict[str, str]:
-    """What KMS is told when DynamoDB asks it on behalf of whoever uses a table."""
+    """What KMS is told when DynamoDB asks it on behalf of the principal that uses a table."""
     context = "kms:encryptioncontext:aws:dynamodb:"
     return {
         "kms:viaservice": key.service,
@@ -245,7 +245,7 @@ def _facts(key: NewKey, table: str) -> dict[str, str]:
 
 
 def _fits(statement: Statement, action: str, resource: str, facts: Mapping[str, str]) -> Answer:
-    """Whether a statement is about this call; unknown where only a condition decides that nobody can judge here."""
+    """Whether a statement is about this call; unknown where only a condition decides that cannot be judged here."""
     if not _named(statement, "Action", action) or not _named(statement, "Resource", resource):
         return False
     if "NotPrincipal" in statement:

@@ -23,7 +23,7 @@ from holdfast.verdict import PASS, Outcome, Verdict, fail, unknown
 
 ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:([a-z0-9*?-]*):([0-9*?]*):table/([A-Za-z0-9_.*?-]{1,255})(?=/|$)")
 NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
-# Variables whose value is taken for a table although nobody knows it; those of secrets never are.
+# Variables whose value is taken for a table although none is known by it; those of secrets never are.
 VARIABLE = re.compile(r"(?:^|_)TABLES?(?:_?(?:NAME|ARN))?(?:_?V?[0-9]+)?$", re.IGNORECASE)
 SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 SWITCH = re.compile(r"true|false|yes|no|on|off|none|null|[0-9.]+", re.IGNORECASE)
@@ -96,7 +96,7 @@ def _tables(document: Any, names: Collection[str], region: str, account: str) ->
 def _fitting(name: str, names: Collection[str]) -> Iterator[str]:
     if not WILD & set(name):
         yield name
-    elif name.strip("*"):  # all tables is no table in particular
+    elif name.strip("*"):  # all tables name none in particular
         yield from (n for n in names if fnmatchcase(n, name))
 
 
@@ -112,7 +112,7 @@ class _Names:
     read: Mapping[tuple[str, str], frozenset[str] | Unknown]  # by account and region
     placed: Mapping[tuple[str, str], Placed]  # every declared table, by region and name, wherever it was read
     declared: Mapping[str, tuple[Placed, Table]]
-    elsewhere: Mapping[str, str]  # what a table would be called in an environment that has not got it
+    elsewhere: Mapping[str, str]  # what a table would be called in an environment that does not have it
 
 
 def judged(
@@ -181,7 +181,7 @@ def _elsewhere(
         case there if mention.table in there:
             return live.PHANTOM, PASS
         case _:
-            return live.PHANTOM, fail(f"{said}, and there is no such table")
+            return live.PHANTOM, fail(f"{said}, and that table does not exist")
 
 
 def _judge_mention(mention: Mention, env: Environment | None, names: _Names) -> tuple[Rule, Verdict]:
@@ -200,7 +200,7 @@ def _judge_mention(mention: Mention, env: Environment | None, names: _Names) -> 
         if names.unread:
             return live.PHANTOM, unknown(f"{said}; tables of {names.unread} could not be listed")
         hint = names.elsewhere.get(mention.table)
-        return live.PHANTOM, fail(f"{said}, and there is no such table{f' ({hint})' if hint else ''}")
+        return live.PHANTOM, fail(f"{said}, and that table does not exist{f' ({hint})' if hint else ''}")
     if mention.kind == "code":
         return live.HARD_CODED, fail(f"{said}: it is hard-coded")
     return live.PHANTOM, PASS

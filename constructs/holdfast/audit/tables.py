@@ -18,7 +18,7 @@ from holdfast.kinds.table.live import observed
 from holdfast.model.declaration import DeclarationError
 from holdfast.model.environment import Environment
 from holdfast.model.facts import Guard
-from holdfast.rules import finding, live
+from holdfast.rules import assumed, finding, live
 from holdfast.rules.base import Finding
 from holdfast.shared.account import Account, StoreSeen
 from holdfast.unknown import Unknown
@@ -69,7 +69,7 @@ def corrected(placed: Placed, accounts: Sequence[Account]) -> Placed:
     tables = []
     for table in placed.stack.tables:
         seen = find(accounts, placed, table).live if table in placed.tables else None
-        tables.append(live.corrected(placed, table, observed(seen)) if isinstance(seen, StoreSeen) else table)
+        tables.append(assumed.corrected(placed, table, observed(seen)) if isinstance(seen, StoreSeen) else table)
     try:
         return replace(placed, stack=replace(placed.stack, tables=tuple(tables)))
     except DeclarationError:
@@ -81,7 +81,7 @@ def assumptions(placed: Placed, estate: Estate, accounts: Sequence[Account]) -> 
     for table in before.tables:
         seen = find(accounts, placed, table).live
         if isinstance(seen, StoreSeen):
-            for assumption, verdict in live.confirm(before, table, observed(seen)):
+            for assumption, verdict in assumed.confirm(before, table, observed(seen)):
                 where = "/".join(filter(None, (seen.arn, assumption.assumed.fact.value, assumption.index)))
                 yield finding(live.ASSUMED, verdict, before, table, where, Source.LIVE)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -125,7 +124,7 @@ class _Reader:
         return Unknown(failure.reason)
 
     def _forget(self, gone: set[str]) -> None:
-        """What could not be read of a table that no longer exists is no hole."""
+        """What could not be read of a table that no longer exists leaves nothing open."""
         with self._lock:
             for hole, about in list(self._holes.items()):
                 if hole[0] is Part.TABLES and gone.intersection(about):
@@ -179,7 +178,7 @@ class _Reader:
                 ttl=_known(ttls[name]),
                 policy=None if _missing(policies[name]) else _known(policies[name]),
                 tags=tags[name],
-                owner=_stack(name, tags[name], owners),
+                owner=_owner(name, tags[name], *owners),
             )
             for name in names
             if name not in gone
@@ -271,8 +270,8 @@ class _Reader:
         return self._list(Part.ALARMS, calls.ALARMS, AlarmTypes=["MetricAlarm"], MaxRecords=100)
 
     def _reads(self, there: Mapping[str, Mapping[str, Any]], now: datetime) -> dict[tuple[str, str], float] | Unknown:
-        """Read units of every index over thirty days; an index that nobody read has no data points at all."""
-        # Each is paid for, and nobody asks how an index of somebody else's table is used.
+        """Read units of every index over thirty days; an index that was not read has no data points at all."""
+        # Each is paid for, and of tables that are not declared it is not asked.
         asked = {n: t for n, t in there.items() if n in self._names or not self._names}
         indexes = [(n, index) for n, t in asked.items() for index in tables.index_names(t)]
         chunks = [indexes[i : i + METRICS_PER_CALL] for i in range(0, len(indexes), METRICS_PER_CALL)]
@@ -404,7 +403,7 @@ class _Reader:
 
 
 def _template(text: str) -> dict[str, Any] | Unknown:
-    """A template as it is deployed; it may be anybody's, and hold anything."""
+    """A template as it is deployed; it may be of another team, and hold anything."""
     if not text.lstrip().startswith("{"):
         return Unknown(YAML)
     try:
@@ -420,17 +419,10 @@ def _query(identity: str, table: str, index: str) -> dict[str, Any]:
     return {"Id": identity, "MetricStat": {"Metric": metric, "Period": DAY, "Stat": "Sum"}}
 
 
-@dataclass(frozen=True, slots=True)
-class _Owners:
+def _owners(stacks: Mapping[str, StackLive] | Unknown) -> tuple[dict[str, str], Unknown | None]:
     """Which stack's template has a table, and why some templates could not tell."""
-
-    of: Mapping[str, str]
-    unread: Unknown | None
-
-
-def _owners(stacks: Mapping[str, StackLive] | Unknown) -> _Owners:
     if isinstance(stacks, Unknown):
-        return _Owners({}, stacks)
+        return {}, stacks
     found: dict[str, str] = {}
     unread: Unknown | None = None
     for name, stack in stacks.items():
@@ -438,17 +430,19 @@ def _owners(stacks: Mapping[str, StackLive] | Unknown) -> _Owners:
             unread = Unknown(f"the template of {name} could not be read: {stack.seen.reason}")
         else:
             found |= {table: name for _, table in table_names(stack.seen) if isinstance(table, str)}
-    return _Owners(found, unread)
+    return found, unread
 
 
-def _stack(name: str, tags: Mapping[str, str] | Unknown, owners: _Owners) -> str | Unknown | None:
+def _owner(
+    name: str, tags: Mapping[str, str] | Unknown, in_template: Mapping[str, str], unread: Unknown | None
+) -> str | Unknown | None:
     """The stack whose template has the table, or that once tagged it."""
-    if name in owners.of:
-        return owners.of[name]
+    if name in in_template:
+        return in_template[name]
     if not isinstance(tags, Unknown) and STACK_TAG in tags:
         return tags[STACK_TAG]
-    if owners.unread is not None:
-        return owners.unread
+    if unread is not None:
+        return unread
     return Unknown(f"in no template, and its tags: {tags.reason}") if isinstance(tags, Unknown) else None
 
 

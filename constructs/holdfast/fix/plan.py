@@ -67,7 +67,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Calls, worst first; those that change a key apart, because they cut off whoever may not use the new one."""
+    """Calls, worst first; those that change a key apart, because they cut off what may not use the new one."""
 
     changes: list[Change]
     left: list[Left]
@@ -84,7 +84,7 @@ def plan(
 ) -> Plan:
     """The calls for what failed on live tables that the code declares; no other table is ever named.
 
-    ``only`` are rules that somebody named: what loses items takes that, and all others are left out.
+    ``only`` are rules that were named: what loses items takes that, and all others are left out.
     """
     declared = {(p.env.label, p.fill(t.name)): (p, t) for p in estate.placements(environments) for t in p.tables}
     live_by_arn = {t.arn: (a, t) for a in accounts if not isinstance(a.tables, Unknown) for t in a.tables.values()}

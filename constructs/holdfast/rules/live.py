@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping
 
-from holdfast.estate.placement import Assumption, Placed
+from holdfast.estate.placement import Placed
 from holdfast.kinds.table.declaration import (
-    Attribute,
-    AttributeType,
     Governance,
     Index,
     Key,
-    LocalIndex,
-    Projection,
     Table,
     Usage,
 )
 from holdfast.kinds.table.live import observed
 from holdfast.kinds.table.observed import Observed
-from holdfast.model.declaration import DeclarationError
 from holdfast.model.environment import Aspect
-from holdfast.model.facts import Fact
+from holdfast.rules.assumed import key_line
 from holdfast.rules.base import Rule, Severity
 from holdfast.shared.account import IndexUse, StoreSeen
 from holdfast.unknown import Unknown
@@ -40,8 +34,8 @@ RETIRED = frozenset({Usage.LEGACY, Usage.DEAD, Usage.DUPLICATE})
 ABSENT = Rule(
     id="HF601",
     title="Declared tables are live",
-    why="Code that names a table which is not there fails at its first call, and a table that is gone without anybody "
-    "having dropped its declaration was deleted by mistake.",
+    why="Code that names a table which is not there fails at its first call, and a table that is gone while "
+    "its declaration stands was deleted by mistake.",
     remediation="If {table} was there before, restore it under its name from its last backup or recovery point; if DynamoDB may not use "
     "its key, enable the key. If it never was, a deploy makes it, unless something stands against that; the finding says which.",
     severity=Severity.CRITICAL,
@@ -49,8 +43,8 @@ ABSENT = Rule(
 ORPHAN = Rule(
     id="HF602",
     title="Live tables are declared",
-    why="A table that nobody declares has no owner, no data class and no required protection. Most of them outlived a stack "
-    "that was deleted, and hold data that somebody may miss.",
+    why="A table that is not declared has no owner, no data class and no required protection. Most of them outlived a stack "
+    "that was deleted, and hold data that may be missed.",
     remediation="Declare {table} in stacks/, or archive it and then delete it. A declaration alone does not take it in: a deploy would try "
     f"to create it, which exists, and fail; {IMPORT}.",
     severity=Severity.HIGH,
@@ -74,7 +68,7 @@ STACKLESS = Rule(
 RETIRING = Rule(
     id="HF605",
     title="Retired tables are archived",
-    why="A table that was replaced, or that nobody needs, is still paid for, still holds data, and still can be read by "
+    why="A table that was replaced, or that is not needed, is still paid for, still holds data, and still can be read by "
     "mistake.",
     remediation="Follow the archive gates for {table}: find its readers, keep a restorable copy, deny reads for a while, then delete.",
     severity=Severity.LOW,
@@ -109,7 +103,7 @@ PHANTOM = Rule(
     id="HF609",
     title="What runs names tables that exist",
     why="A function, mapping or policy that names a table which does not exist fails when it gets there, or grants a right to "
-    "whoever makes a table of that name.",
+    "the next table of that name, from wherever it comes.",
     remediation="Correct the name, or remove the reference if its feature is gone.",
     severity=Severity.MEDIUM,
 )
@@ -226,7 +220,7 @@ def superseded(placed: Placed, table: Table, live: StoreSeen, successor: StoreSe
 
 
 def index_value(index: str, use: IndexUse, live: StoreSeen, *, of: int, days_old: int | None) -> Verdict:
-    """What one index ``of`` so many is worth: an empty one, or one that nobody reads, fails."""
+    """What one index ``of`` so many is worth: an empty one, or one that is not read, fails."""
     indexes = observed(live).indexes
     seen = None if isinstance(indexes, Unknown) else indexes.get(index)
     projection = seen.projection.value if isinstance(seen, Index) else "an unknown projection"
@@ -245,9 +239,9 @@ def index_value(index: str, use: IndexUse, live: StoreSeen, *, of: int, days_old
     if use.reads > 0:
         return Verdict(Outcome.PASS, says)
     if days_old is None or days_old < WINDOW_DAYS:
-        return Verdict(Outcome.EXEMPT, f"{says}; the table is too young to say that nobody reads it")
+        return Verdict(Outcome.EXEMPT, f"{says}; the table is too young to say that it is not read")
     saved = f"Deleting it saves {size(use.size)} and up to one write in {1 + of}"
-    return fail(f"{says}; nobody reads it. {saved}; {cost}")
+    return fail(f"{says}; it is not read. {saved}; {cost}")
 
 
 def twins(
@@ -290,176 +284,6 @@ def _indexes_differ(
         a, b = one[name], other[name]
         if not isinstance(a, Unknown) and not isinstance(b, Unknown) and a != b:
             yield f"{name} differs"
-
-
-# Assumed facts
-
-
-def confirm(placed: Placed, table: Table, seen: Observed) -> Iterator[tuple[Assumption, Verdict]]:
-    """What a live table says of each fact that was assumed of it."""
-    for assumption in placed.assumptions(table):
-        verdict = _confirm(table, assumption, seen)
-        if verdict is not None:
-            yield assumption, verdict
-
-
-def _confirm(table: Table, assumption: Assumption, seen: Observed) -> Verdict | None:
-    fact = assumption.assumed.fact
-    what = f"{fact.value} of {assumption.index}" if assumption.index else fact.value
-    for part in (seen.key, seen.indexes, seen.local_indexes, seen.ttl):
-        if isinstance(part, Unknown):
-            return unknown(f"{what}: {part.reason}")
-    assert isinstance(seen.key, Key)
-    indexes, declared = _every(seen), {i.name: i for i in table.every_index}
-    local = {i.name for i in table.local_indexes}
-    match fact:
-        case Fact.KEY:
-            same = _names(seen.key) == _names(table.key)
-            return _said(what, same, f"key={key_line(seen.key)},")
-        case Fact.KEY_TYPES | Fact.INDEX_TYPES:
-            wrong = [a for a in _attributes(seen) if a.name in _kinds(table) and _kinds(table)[a.name] is not a.kind]
-            return _said(what, not wrong, ", ".join(attribute_line(a) for a in wrong))
-        case Fact.PROJECTION:
-            different = [
-                i for i in indexes.values() if isinstance(i, Index) and i.name in declared and _projects(i, declared)
-            ]
-            lines = ((lsi_line if i.name in local else gsi_line)(i) for i in different)
-            return _said(what, not different, ", ".join(lines))
-        case Fact.EXPIRY:
-            return _said(what, seen.ttl == table.lifetime.ttl, f"ttl={_quoted(seen.ttl)}" if seen.ttl else "no ttl=")
-        case Fact.INDEX | Fact.INDEX_KEY | Fact.ADDITION:
-            assert assumption.index
-            found = indexes.get(assumption.index)
-            if isinstance(found, Unknown):
-                return unknown(f"{what}: {found.reason}")
-            if found is not None:
-                same = _names(found.key) == _names(declared[assumption.index].key)
-                line = lsi_line if assumption.index in local else gsi_line
-                return _said(what, same, f"{line(found)},")
-            others = [i for n, i in _global(seen).items() if n not in declared and isinstance(i, Index)]
-            return _said(what, False, ", ".join(map(gsi_line, others)) or "no such index: drop it")
-        case Fact.OWNER:
-            return None  # an account does not show who owns a table
-
-
-def _said(what: str, same: bool, line: str) -> Verdict:
-    if same:
-        return Verdict(Outcome.PASS, f"{what}: confirmed by the live table; delete assumed=")
-    return fail(f"{what}: refuted by the live table, which has {line}")
-
-
-def corrected(placed: Placed, table: Table, seen: Observed) -> Table:
-    """``table`` with the live values of what was only assumed, so that one wrong guess is one finding and not five."""
-    facts = {a.assumed.fact for a in placed.assumptions(table) if a.index is None}
-    if isinstance(seen.key, Unknown) or isinstance(seen.indexes, Unknown):
-        return table
-    kinds = {a.name: a.kind for a in _attributes(seen)}
-    indexes = list(table.indexes)
-    spare = [i for n, i in seen.indexes.items() if isinstance(i, Index) and n not in {d.name for d in indexes}]
-    for n, declared in enumerate(indexes):
-        live = seen.indexes.get(declared.name)
-        if declared.assumed and isinstance(live, Index):
-            indexes[n] = replace(declared, key=live.key)
-        elif declared.assumed and declared.assumed.fact is Fact.INDEX and live is None and spare:
-            indexes[n] = spare.pop(0)
-        if Fact.PROJECTION in facts and isinstance(live, Index):
-            indexes[n] = replace(indexes[n], projection=live.projection, include=live.include)
-    key = seen.key if Fact.KEY in facts else table.key
-    if facts & {Fact.KEY_TYPES, Fact.INDEX_TYPES}:
-        key = _retyped(key, kinds)
-        indexes = [replace(i, key=_retyped(i.key, kinds)) for i in indexes]
-    local = tuple(_local(i, seen, kinds, facts) for i in table.local_indexes)
-    try:
-        return replace(table, key=key, indexes=tuple(indexes), local_indexes=local, low_cardinality=(), renamed={})
-    except DeclarationError:
-        return table
-
-
-def _local(
-    declared: LocalIndex, seen: Observed, kinds: Mapping[str, AttributeType], facts: Collection[Fact]
-) -> LocalIndex:
-    live = _every(seen).get(declared.name)
-    if isinstance(live, Index) and declared.assumed and live.key.sort:
-        declared = replace(declared, sort=live.key.sort)
-    if isinstance(live, Index) and Fact.PROJECTION in facts:
-        declared = replace(declared, projection=live.projection, include=live.include)
-    if {Fact.KEY_TYPES, Fact.INDEX_TYPES}.isdisjoint(facts):
-        return declared
-    return replace(declared, sort=Attribute(declared.sort.name, kinds.get(declared.sort.name, declared.sort.kind)))
-
-
-def _retyped(key: Key, kinds: Mapping[str, AttributeType]) -> Key:
-    partition, *sort = (Attribute(a.name, kinds.get(a.name, a.kind)) for a in key.attributes)
-    return Key(partition, sort[0] if sort else None)
-
-
-def _names(key: Key) -> tuple[str, ...]:
-    return tuple(a.name for a in key.attributes)
-
-
-def _kinds(table: Table) -> dict[str, AttributeType]:
-    return {a.name: a.kind for a in table.attributes}
-
-
-def _attributes(seen: Observed) -> tuple[Attribute, ...]:
-    assert isinstance(seen.key, Key)
-    keys = (seen.key, *(i.key for i in _every(seen).values() if isinstance(i, Index)))
-    return tuple(dict.fromkeys(a for k in keys for a in k.attributes))
-
-
-def _global(seen: Observed) -> Mapping[str, Index | Unknown]:
-    return {} if isinstance(seen.indexes, Unknown) else seen.indexes
-
-
-def _every(seen: Observed) -> Mapping[str, Index | Unknown]:
-    """The indexes that could be read, the local ones with them."""
-    local = {} if isinstance(seen.local_indexes, Unknown) else seen.local_indexes
-    return {**_global(seen), **local}
-
-
-def _projects(seen: Index, declared: Mapping[str, Index]) -> bool:
-    other = declared[seen.name]
-    return (seen.projection, seen.include) != (other.projection, other.include)
-
-
-# Lines to paste
-
-
-def key_line(key: Key) -> str:
-    return f"key({', '.join(map(attribute_line, key.attributes))})"
-
-
-def gsi_line(index: Index) -> str:
-    return f"gsi({', '.join(_index_parts(index, index.key.attributes))})"
-
-
-def lsi_line(index: Index) -> str:
-    return f"lsi({', '.join(_index_parts(index, index.key.attributes[1:]))})"
-
-
-def _index_parts(index: Index, key: Sequence[Attribute]) -> list[str]:
-    parts = [attribute_line(a) for a in key]
-    if index.name != "-".join([*(a.name for a in key), "index"]):
-        parts.append(f"name={_quoted(index.name)}")
-    if index.projection is Projection.INCLUDE:
-        parts.append(f"include=({', '.join(map(_quoted, index.include))},)")
-    elif index.projection is not Projection.ALL:
-        parts.append(f"projection=Projection.{index.projection.name}")
-    return parts
-
-
-def attribute_line(a: Attribute) -> str:
-    match a.kind:
-        case AttributeType.STRING:
-            return _quoted(a.name)
-        case AttributeType.NUMBER:
-            return f"number({_quoted(a.name)})"
-        case AttributeType.BINARY:
-            return f"Attribute({_quoted(a.name)}, AttributeType.BINARY)"
-
-
-def _quoted(text: object) -> str:
-    return f'"{text}"'
 
 
 # Words

@@ -62,7 +62,7 @@ class TableSubject:
 
 @dataclass(frozen=True, slots=True)
 class KeySubject:
-    """A customer-managed key that is no table's own; of a live one the account is known."""
+    """A customer-managed key that does not belong to one table; of a live one the account is known."""
 
     placed: Placed
     key: ObservedKey

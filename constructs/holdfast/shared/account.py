@@ -121,7 +121,7 @@ class StoreSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stores:
-    """The stores of one account and region that are no tables, by stack id, kind and name."""
+    """The stores of one account and region beside its tables, by stack id, kind and name."""
 
     found: Mapping[tuple[str, str, str], StoreSeen | Unknown]  # what is missing here is not live
     keys: Mapping[str, ObservedKey | Encryption | Unknown] = field(default_factory=dict)  # of each stack, by its id
@@ -138,13 +138,13 @@ class Account:
     tables: Mapping[str, StoreSeen] | Unknown
     stacks: Mapping[str, StackLive] | Unknown
     deleted: Mapping[str, datetime] | Unknown = field(default_factory=dict)  # stacks that CloudFormation still lists
-    mentions: tuple[Mention, ...] | Unknown = ()  # what was found; unreadable says where nobody could look
+    mentions: tuple[Mention, ...] | Unknown = ()  # what was found; unreadable says what could not be read
     unreadable: tuple[Unreadable, ...] = ()
-    stores: Stores | None = None  # None: nobody asked for them
+    stores: Stores | None = None  # None: they were not asked for
 
 
 def stack_of(region: str, name: str, accounts: Sequence[Account]) -> StackLive | Unknown | None:
-    """A stack by its name; None where CloudFormation has none, Unknown where nobody can say."""
+    """A stack by its name; None where CloudFormation has none, Unknown where that could not be read."""
     unread: Unknown | None = None
     for account in accounts:
         if account.region == region:

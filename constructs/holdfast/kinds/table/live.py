@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.cfn.template import ALARM, TOPIC, Source, StackSeen
+from holdfast.cfn.template import Source, StackSeen
+from holdfast.cfn.types import ALARM, KEY, TOPIC
 from holdfast.kinds.table import template
 from holdfast.kinds.table.observed import TABLE, Observed
 from holdfast.model.facts import Encryption
 from holdfast.shared.account import ONLY_IN_TEMPLATES, IndexUse, StoreSeen
 from holdfast.shared.key.observed import ObservedKey, observe_key
+from holdfast.shared.live import Answer, Resource, shaped
 from holdfast.unknown import Unknown
 
-Answer = Mapping[str, Any]
-Resource = dict[str, Any]
 Key = Resource | Encryption | Unknown  # a customer's, AWS's, or one that cannot be read
-KEY = "AWS::KMS::Key"
 KEPT = {"DeletionPolicy": ONLY_IN_TEMPLATES, "UpdateReplacePolicy": ONLY_IN_TEMPLATES}
 USUAL = {"KeyState": "Enabled", "MultiRegion": False, "Origin": "AWS_KMS"}
 ROTATION_DAYS = 365  # what KMS does unless told otherwise
@@ -115,7 +114,8 @@ def _table(name: str, found: Answers, keys: Mapping[str, Any]) -> Resource:
         """A member of DescribeTable's answer, as it is."""
         return _try(lambda: t.get(name, *default), t)  # type: ignore[union-attr]
 
-    return _shaped(
+    return shaped(
+        TABLE,
         {
             "TableName": name,
             "AttributeDefinitions": of("AttributeDefinitions"),
@@ -136,12 +136,8 @@ def _table(name: str, found: Answers, keys: Mapping[str, Any]) -> Resource:
             "OnDemandThroughput": _try(lambda: _limits(of("OnDemandThroughput", {})), t),
             "ResourcePolicy": _try(lambda: _policy(found.policy), found.policy),
         },
-        TABLE,
+        **KEPT,
     )
-
-
-def _shaped(properties: Mapping[str, Any], kind: str) -> Resource:
-    return {"Type": kind, "Properties": {k: v for k, v in properties.items() if v is not None}, **KEPT}
 
 
 def of_aws(described: Answer) -> bool:
@@ -153,7 +149,8 @@ def key(described: Answer, rotation: Answer | Unknown, policy: Answer | Unknown)
     """A customer-managed key as KMS shows it."""
     data = described["KeyMetadata"]
     days = _try(lambda: rotation.get("RotationPeriodInDays"), rotation)  # type: ignore[union-attr]
-    return _shaped(
+    return shaped(
+        KEY,
         {
             "EnableKeyRotation": _try(lambda: rotation["KeyRotationEnabled"] is True, rotation),  # type: ignore[index]
             "KeyPolicy": _try(lambda: json.loads(policy["Policy"]), policy),  # type: ignore[index]
@@ -161,7 +158,7 @@ def key(described: Answer, rotation: Answer | Unknown, policy: Answer | Unknown)
             # Named with their values, because an external key may have others than a stack's own.
             **{f"{name} {data[name]}": True for name, usual in USUAL.items() if data.get(name, usual) != usual},
         },
-        KEY,
+        **KEPT,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 
 from holdfast.cfn.intrinsics import Reference
@@ -120,30 +121,9 @@ def _beside(part: dict[str, Any], known: frozenset[str]) -> Iterator[tuple[str, 
 
 
 def _unreadable(stack: StackSeen, logical_id: str, kind: str, why: Unknown) -> Observed:
-    return Observed(
-        source=stack.source,
-        stack=stack.id,
-        where=stack.at(logical_id),
-        type=kind,
-        name=why,
-        key=why,
-        indexes=why,
-        billing=why,
-        deletion_protection=why,
-        deletion_policy=why,
-        update_replace_policy=why,
-        recovery=why,
-        recovery_days=why,
-        ttl=why,
-        encryption=why,
-        tags=why,
-        stream=why,
-        watched=why,
-        alarms=why,
-        extras=why,
-        local_indexes=why,
-        capacity=why,
-    )
+    unread: dict[str, Any] = {f.name: why for f in fields(Observed)}
+    known = {"source": stack.source, "stack": stack.id, "where": stack.at(logical_id), "type": kind}
+    return Observed(**unread | known)
 
 
 def _alarms(name: str | Unknown, stack: StackSeen) -> Mapping[str, Mapping[str, Any]] | Unknown:
