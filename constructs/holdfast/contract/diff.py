@@ -11,9 +11,8 @@ from typing import Any
 
 from holdfast.cfn.compare import ABSENT, Difference, differences, same, value_at
 from holdfast.cfn.facts import facts
-from holdfast.cfn.template import ALARM, TOPIC
 from holdfast.cfn.tree import items, read
-from holdfast.cfn.types import KEY
+from holdfast.cfn.types import ALARM, KEY, TOPIC
 from holdfast.contract import conditional, guards, pairing, policies
 from holdfast.contract.guards import (
     environment,

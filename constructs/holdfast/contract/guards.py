@@ -17,11 +17,12 @@ from holdfast.kinds.kinds import KINDS
 from holdfast.kinds.table import guards as table
 from holdfast.kinds.table.guards import as_table
 from holdfast.kinds.table.observed import GLOBAL_TABLE, TABLE
+from holdfast.model.facts import Guard
 from holdfast.shared.alarms import guards as alarms
 from holdfast.shared.key import guards as key
 from holdfast.shared.logs import guards as logs
 from holdfast.shared.network import guards as network
-from holdfast.shared.readings import BACKUPS, CMK, GuardReading, Path, Protection, at, properties
+from holdfast.shared.readings import BACKUPS, GuardReading, Path, Protection, at, properties
 from holdfast.shared.roles import guards as roles
 from holdfast.shared.topic import guards as topic
 from holdfast.shared.vault import guards as vault
@@ -55,12 +56,15 @@ OTHER_HOLDERS = (
 # What is lost when it is made anew: data, what data is encrypted with, subscriptions that were confirmed by hand.
 HOLDERS = frozenset((*STORES, *(p.type for p in OF_TYPE.values() if p.holds), *OTHER_HOLDERS))
 LIFETIMES, CLASSES = ("transient", "durable"), ("operational", "personal")
-UNTOUCHABLE = frozenset({"DP", "RETAIN", "CMK"})  # of personal durable data in production: nothing approves their loss
+# Of personal durable data in production: nothing approves their loss.
+UNTOUCHABLE = frozenset(g.short for g in (Guard.DELETION_PROTECTION, Guard.RETAIN, Guard.CUSTOMER_KEY))
 FACTS = frozenset({"data class", "lifetime"})
-SHORT = ("DP", "RETAIN", "PITR", "CMK", "backups", "versions", "lock", "TTL")  # in the order in which they are said
+FIRST = (Guard.DELETION_PROTECTION, Guard.RETAIN, Guard.PITR, Guard.CUSTOMER_KEY)
+# In the order in which they are said.
+SHORT = (*(g.short for g in FIRST), "backups", "versions", "lock", Guard.TTL.short)
 EVERYWHERE = (
-    GuardReading("retained (DeletionPolicy)", ("DeletionPolicy",), kept, "RETAIN"),
-    GuardReading("retained (UpdateReplacePolicy)", ("UpdateReplacePolicy",), kept, "RETAIN"),
+    GuardReading("retained (DeletionPolicy)", ("DeletionPolicy",), kept, Guard.RETAIN.short),
+    GuardReading("retained (UpdateReplacePolicy)", ("UpdateReplacePolicy",), kept, Guard.RETAIN.short),
     at("Tags/DataClass", one_of(*CLASSES), "data class"),
     at("Tags/Lifetime", one_of(*LIFETIMES), "lifetime"),
 )
@@ -171,10 +175,10 @@ def _who(item: Any) -> str:
 
 def _replaced(of: Protection, old: Json, new: Json) -> Iterator[Loss]:
     """A key or a parameter group of the template that something outside of it takes the place of."""
-    for path in (r.path for r in of.readings if r.label == CMK and r.strength is not bucket_key):
+    for path in (r.path for r in of.readings if r.label == Guard.CUSTOMER_KEY.label and r.strength is not bucket_key):
         before, after = read(old, path), read(new, path)
         if before != after and own_key(before) and own_key(after) and not _of_template(after):
-            yield Loss(path, before, after, "customer-managed key is replaced", "key")
+            yield Loss(path, before, after, f"{Guard.CUSTOMER_KEY.label} is replaced", "key")
     if of.parameter_group:
         path = properties(of.parameter_group)
         before, after = read(old, path), read(new, path)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.cfn.strength import Strength, on, own_key
+from holdfast.model.facts import Guard
 
 Path = tuple[str, ...]
-DP, PITR, CMK = "deletion protection", "point-in-time recovery", "customer-managed key"
 BACKUPS = "recovery period"
 
 
@@ -51,9 +51,14 @@ def properties(path: str) -> Path:
     return ("Properties", *path.split("/"))
 
 
+def guard(path: str, strength: Strength, named: Guard, **more: Any) -> GuardReading:
+    """The reading of a guard of the policy."""
+    return at(path, strength, named.label, named.short, **more)
+
+
 def deletion_protection(path: str) -> GuardReading:
-    return at(path, on, DP, "DP")
+    return guard(path, on, Guard.DELETION_PROTECTION)
 
 
 def customer_key(path: str) -> GuardReading:
-    return at(path, own_key, CMK, "CMK")
+    return guard(path, own_key, Guard.CUSTOMER_KEY)

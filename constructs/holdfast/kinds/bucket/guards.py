@@ -7,7 +7,8 @@ from typing import Any
 from holdfast.cfn.strength import number, on, one_of, own_key, there
 from holdfast.cfn.tree import items, read
 from holdfast.kinds.bucket.types import BUCKET, IDENTITY, POLICY
-from holdfast.shared.readings import CMK, Protection, at
+from holdfast.model.facts import Guard
+from holdfast.shared.readings import Protection, at, guard
 
 PUBLIC = ("AuthenticatedRead", "PublicRead", "PublicReadWrite")  # access of everyone
 RETENTION = "ObjectLockConfiguration/Rule/DefaultRetention"
@@ -47,8 +48,8 @@ PROTECTIONS = (
             at("ObjectLockEnabled", on, "object lock", "lock"),
             at(RETENTION, _lock_days, "object lock"),
             at(f"{RETENTION}/Mode", one_of("GOVERNANCE", "COMPLIANCE"), "object lock mode"),
-            at("BucketEncryption", key, CMK, "CMK"),
-            at("BucketEncryption", there, "encryption", within=CMK),
+            guard("BucketEncryption", key, Guard.CUSTOMER_KEY),
+            at("BucketEncryption", there, "encryption", within=Guard.CUSTOMER_KEY.label),
             at("LoggingConfiguration", there, "access log"),
             at("AccessControl", _not_public, "private access"),
             at("OwnershipControls/Rules", _owner, "ownership of objects by the bucket's owner"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from holdfast.cfn.strength import on, one_of, own_key
 from holdfast.kinds.database.types import CLUSTER, IDENTITY, INSTANCE, PARAMETERS, PROXY
+from holdfast.model.facts import Guard
 from holdfast.shared import rds
-from holdfast.shared.readings import CMK, Protection, at
+from holdfast.shared.readings import Protection, at
 
 PROTECTIONS = (
     Protection(
@@ -28,7 +29,9 @@ PROTECTIONS = (
         type=PARAMETERS,
         readings=(at("Parameters/rds.force_ssl", one_of("1"), "encryption in transit"),),
     ),
-    Protection(type="AWS::SecretsManager::Secret", holds=True, readings=(at("KmsKeyId", own_key, CMK),)),
+    Protection(
+        type="AWS::SecretsManager::Secret", holds=True, readings=(at("KmsKeyId", own_key, Guard.CUSTOMER_KEY.label),)
+    ),
     Protection(
         type="AWS::SecretsManager::ResourcePolicy",
         fixed=(("SecretId", "the policy is no longer on its secret", ""),),

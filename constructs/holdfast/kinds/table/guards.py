@@ -7,17 +7,8 @@ from typing import Any
 from holdfast.cfn.strength import number_or, on, own_key, there
 from holdfast.cfn.tree import mapping, read
 from holdfast.kinds.table.observed import GLOBAL_TABLE, TABLE
-from holdfast.shared.readings import (
-    BACKUPS,
-    CMK,
-    DP,
-    PITR,
-    GuardReading,
-    Protection,
-    at,
-    deletion_protection,
-    properties,
-)
+from holdfast.model.facts import Guard
+from holdfast.shared.readings import BACKUPS, GuardReading, Protection, at, deletion_protection, guard, properties
 
 Json = dict[str, Any]
 RECOVERY, ENCRYPTION = "PointInTimeRecoverySpecification", "SSESpecification"
@@ -39,10 +30,16 @@ PROTECTIONS = (
         name="TableName",
         readings=(
             deletion_protection("DeletionProtectionEnabled"),
-            at(f"{RECOVERY}/PointInTimeRecoveryEnabled", on, PITR, "PITR"),
-            at(f"{RECOVERY}/RecoveryPeriodInDays", _recovery_days, BACKUPS, of=properties(RECOVERY), within=PITR),
-            at(f"{ENCRYPTION}/KMSMasterKeyId", _key, CMK, "CMK", of=properties(ENCRYPTION)),
-            at(f"{ENCRYPTION}/SSEEnabled", on, "encryption with a KMS key", within=CMK),
+            guard(f"{RECOVERY}/PointInTimeRecoveryEnabled", on, Guard.PITR),
+            at(
+                f"{RECOVERY}/RecoveryPeriodInDays",
+                _recovery_days,
+                BACKUPS,
+                of=properties(RECOVERY),
+                within=Guard.PITR.label,
+            ),
+            guard(f"{ENCRYPTION}/KMSMasterKeyId", _key, Guard.CUSTOMER_KEY, of=properties(ENCRYPTION)),
+            at(f"{ENCRYPTION}/SSEEnabled", on, "encryption with a KMS key", within=Guard.CUSTOMER_KEY.label),
         ),
     ),
     Protection(type=GLOBAL_TABLE, name="TableName"),  # read as a table, and replica by replica
@@ -59,10 +56,13 @@ PROTECTIONS = (
         readings=(at("DestinationConfig/OnFailure", there, "queue for failed records"),),
     ),
 )
-OF_REPLICA = (
-    GuardReading(DP, ("DeletionProtectionEnabled",), on, "DP"),
-    GuardReading(PITR, (RECOVERY, "PointInTimeRecoveryEnabled"), on, "PITR"),
-    GuardReading(CMK, (ENCRYPTION, "KMSMasterKeyId"), own_key, "CMK"),
+OF_REPLICA = tuple(
+    GuardReading(of.label, path, strength, of.short)
+    for of, path, strength in (
+        (Guard.DELETION_PROTECTION, ("DeletionProtectionEnabled",), on),
+        (Guard.PITR, (RECOVERY, "PointInTimeRecoveryEnabled"), on),
+        (Guard.CUSTOMER_KEY, (ENCRYPTION, "KMSMasterKeyId"), own_key),
+    )
 )
 
 

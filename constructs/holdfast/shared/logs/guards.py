@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from holdfast.cfn.strength import number_or, on, own_key, there
 from holdfast.cfn.types import LOG_GROUP
-from holdfast.shared.readings import CMK, DP, Protection, at
+from holdfast.model.facts import Guard
+from holdfast.shared.readings import Protection, at
 
 PROTECTIONS = (
     Protection(
@@ -12,8 +13,8 @@ PROTECTIONS = (
         holds=True,
         readings=(
             at("RetentionInDays", number_or(float("inf")), "log retention"),
-            at("KmsKeyId", own_key, CMK),
-            at("DeletionProtectionEnabled", on, DP),
+            at("KmsKeyId", own_key, Guard.CUSTOMER_KEY.label),
+            at("DeletionProtectionEnabled", on, Guard.DELETION_PROTECTION.label),
             at("DataProtectionPolicy", there, "data protection policy"),
         ),
     ),
