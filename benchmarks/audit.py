@@ -45,6 +45,7 @@ def ours(endpoint: str) -> Result:
 
     from holdfast.aws.options import Options
     from holdfast.aws.reader import read_all
+    from holdfast.kinds.table.live import observed
     from holdfast.shared.key.observed import ObservedKey
     from holdfast.unknown import Unknown
 
@@ -53,7 +54,7 @@ def ours(endpoint: str) -> Result:
     assert account.unreadable == (), account.unreadable
     found: Result = {}
     for name, seen in account.tables.items():
-        o = seen.observed
+        o = observed(seen)
         key = [o.encryption.where, o.encryption.rotation] if isinstance(o.encryption, ObservedKey) else None
         assert not isinstance(o.tags, Unknown)
         assert not isinstance(o.extras, Unknown)

@@ -8,34 +8,44 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import textwrap
 from datetime import UTC, datetime
-from html import escape
+from io import StringIO
 from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
 
 from benchmarks.demo import STORY, command, environment, holdfast, remember, run
 
 PICTURE = Path("docs", "demo.svg")
 COLUMNS = 112
-WIDE, HIGH, SIZE, EDGE = 7.85, 18, 13, 16
 STACK = "CallAnalytics-Prod-Storage"
 SHOWN = ("call-analytics-prod-call-analysis-us-east-1", "rc-subscription-prod-webhook-subscriptions")
 CALLS = 4
-# Colours of a dark terminal, with its own background: the same on a light page and on a dark one.
-BACK, EDGES, PLAIN, DIM, RED, GREEN, STRONG = (
-    "#0d1117",
-    "#30363d",
-    "#c9d1d9",
-    "#8b949e",
-    "#ff7b72",
-    "#7ee787",
-    "#ffffff",
-)
-FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
-LINES = ((re.compile(r"\$ "), STRONG), (re.compile(r"… | +fix: "), DIM))
-WORDS = (
-    (re.compile(r"\bFAIL\b|\boff\b|\b(?:52|78) days\b|never deployed|never applied"), RED),
-    (re.compile(r"\bdone\b|\b0 failed\b"), GREEN),
+# rich's, with the fonts of the reader's machine: a picture fetches nothing.
+FORMAT = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
+<title>holdfast audit finds unprotected tables and how long they were so; fix repairs them</title>
+<style>
+.{unique_id}-matrix {{ font: {char_height}px/{line_height}px ui-monospace, Menlo, Consolas, monospace }}
+.{unique_id}-title {{ font: 18px sans-serif }}
+{styles}
+</style>
+<defs><clipPath id="{unique_id}-clip-terminal"><rect width="{terminal_width}" height="{terminal_height}"/></clipPath>
+{lines}
+</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">
+{matrix}
+</g></g></svg>
+"""
+STYLES = (
+    (r"^\$ .*", "bold"),
+    (r"^(?:… | +fix: ).*", "dim"),
+    (r"\bFAIL\b|\boff\b|\b(?:52|78) days\b|never deployed|never applied", "red"),
+    (r"\bdone\b|\b0 failed\b", "green"),
 )
 
 
@@ -86,51 +96,13 @@ def chosen(findings: str) -> list[str]:
 
 
 def drawn(lines: list[str]) -> str:
-    rows = [row for line in lines for row in coloured(line)]
-    width, height = round(COLUMNS * WIDE + 2 * EDGE), len(rows) * HIGH + 2 * EDGE
-    texts = [
-        f'<text x="{EDGE}" y="{EDGE + number * HIGH - 5}">{row}</text>'
-        for number, row in enumerate(rows, start=1)
-        if row
-    ]
-    return "\n".join(
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" role="img">',
-            "<title>holdfast audit finds unprotected tables and how long they were so; fix repairs them</title>",
-            f'<rect x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="8" fill="{BACK}" stroke="{EDGES}"/>',
-            f'<g font-family="{FONT}" font-size="{SIZE}" fill="{PLAIN}" xml:space="preserve">',
-            *texts,
-            "</g>",
-            "</svg>\n",
-        )
-    )
-
-
-def coloured(line: str) -> list[str]:
-    """The line as rows of SVG text: in one colour, or plain with some words in theirs."""
-    indent = " " * (len(line) - len(line.lstrip()) + 2)
-    rows = textwrap.wrap(line, COLUMNS, subsequent_indent=indent, break_on_hyphens=False) or [""]
-    for pattern, colour in LINES:
-        if pattern.match(line):
-            return [span(row, colour) for row in rows]
-    return [words(row) for row in rows]
-
-
-def words(row: str) -> str:
-    parts: list[str] = []
-    at = 0
-    for start, end, colour in sorted((m.start(), m.end(), c) for pattern, c in WORDS for m in pattern.finditer(row)):
-        parts += [plain(row[at:start]), span(row[start:end], colour)]
-        at = end
-    return "".join((*parts, plain(row[at:])))
-
-
-def span(text: str, colour: str) -> str:
-    return f'<tspan fill="{colour}">{plain(text)}</tspan>'
-
-
-def plain(text: str) -> str:
-    return escape(text, quote=False).replace(" ", "\u00a0")  # a picture viewer may fold spaces
+    console = Console(record=True, width=COLUMNS, file=StringIO(), highlight=False)
+    for line in lines:
+        text = Text(line)
+        for pattern, style in STYLES:
+            text.highlight_regex(pattern, style)
+        console.print(*text.wrap(console, COLUMNS), sep="\n")
+    return console.export_svg(title="holdfast", code_format=FORMAT, unique_id="demo")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 """Documents whose commands are run: each is typed in a copy of the repository, section by section.
 
-In a ```console block, a line that begins with ``$ `` is a command, and what follows is its output. A line ``…``
-stands for lines that are left out, ``…`` at the end of a line for the rest of it. A ```diff block is applied. A
-comment above a block says more: ``<!-- needs: emulator -->``, or ``<!-- not run: why -->``. Each section begins with
-the repository as it is, on a branch of its own. UPDATE_DOCUMENTS=1 writes the output of today, with the same lines
-left out.
+In a ```console block, a line that begins with ``$ `` is a command, and what follows is its output. A line ``…`` stands
+for lines that are left out, ``…`` at the end of a line for the rest of it. A ```diff block is applied. A comment above
+a block says more: ``<!-- needs: emulator -->``, or ``<!-- not run: why -->``. Each section begins with the repository
+as it is, on a branch of its own. UPDATE_DOCUMENTS=1 writes the output of today, with the same lines left out.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from support import ROOT
 from test_audit import git
@@ -38,7 +38,7 @@ BESIDE = (".venv", "node_modules", "build")
 VOLATILE = (
     (re.compile(r"\b\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|\+00:00))?"), "DATE"),
     (re.compile(r"\b[0-9a-f]{7,64}\b"), "COMMIT"),
-    (re.compile(r"\b\d+(\.\d+)? s\b"), "TIME s"),
+    (re.compile(r"\b\d+(\.\d+)? ?s\b"), "TIME s"),
     (re.compile(r"http://127\.0\.0\.1:\d+"), "URL"),
 )
 
@@ -86,7 +86,7 @@ def blocks(document: Path) -> Iterator[Block]:
 
 
 def repository(folder: Path) -> Path:
-    """A copy: its first commit has the contracts of the incident's last deploy, its second those of today."""
+    """A copy whose first commit has the contracts of the incident's last deploy, and the second those of today."""
     skipped = (".git", ".holdfast", "cdk.out", ".*_cache", ".hypothesis", *BESIDE)
     shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*skipped))
     for name in BESIDE:
@@ -124,11 +124,20 @@ def reset(folder: Path) -> None:
 
 
 def apply(diff: str, folder: Path) -> None:
-    """A diff of a document, which says by its context alone where it belongs."""
-    numbered = re.sub(r"^@@.*$", "@@ -1,1 +1,1 @@", diff, flags=re.MULTILINE)
-    line = ["git", "apply", "--recount", "--unidiff-zero", "-"]
-    done = subprocess.run(line, cwd=folder, input=numbered, text=True, capture_output=True, check=False)
-    assert done.returncode == 0, f"{done.stderr}\n{diff}"
+    """A diff of a document. Its hunks have no line numbers: they belong where their context is first."""
+    for name, hunks in re.findall(
+        r"^--- \S+\n\+\+\+ b/(\S+)\n(.*?)(?=^--- \S+\n\+\+\+ |\Z)", diff, re.MULTILINE | re.DOTALL
+    ):
+        path = folder / name
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        for hunk in re.split(r"^@@.*\n", hunks, flags=re.MULTILINE)[1:]:
+            lines = hunk.splitlines()
+            before = "".join(f"{line[1:]}\n" for line in lines if line[:1] != "+")
+            after = "".join(f"{line[1:]}\n" for line in lines if line[:1] != "-")
+            assert before in text, f"{name} does not have\n{before}"
+            text = text.replace(before, after, 1)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 def run(commands: Iterable[str], folder: Path, more: Mapping[str, str]) -> list[str]:
@@ -209,18 +218,23 @@ def _short(line: str, before: list[str]) -> str:
     return line
 
 
-def carried_out(document: Path, folder: Path, accounts: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Runs a document in a copy of the repository; what is shown otherwise than it came out.
+def carried_out(
+    document: Path,
+    folder: Path,
+    accounts: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    only: str | None = None,
+) -> list[str]:
+    """Runs a document, or only one section, in a copy of the repository; what is shown otherwise than it came out.
 
     ``accounts`` are the variables of the environment that what a block ``needs`` stands for.
     """
     section, wrong, text, moved = None, [], document.read_text(encoding="utf-8"), 0
     for block in blocks(document):
+        if block.not_run or only not in (None, block.section):
+            continue
         if block.section != section:
             reset(folder)
             section = block.section
-        if block.not_run:
-            continue
         if block.language == "diff":
             apply(block.text, folder)
         if block.language != "console":

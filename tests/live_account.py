@@ -17,7 +17,8 @@ from support import Json
 from holdfast.aws.calls import READ
 from holdfast.aws.options import Options
 from holdfast.aws.session import Api, apis
-from holdfast.shared.account import Account
+from holdfast.kinds.table.live import observed
+from holdfast.shared.account import Account, StoreSeen
 from holdfast.unknown import Unknown
 
 REGION = "us-east-1"
@@ -156,11 +157,13 @@ def wrong(truth: Any, seen: Any, path: str = "") -> Iterator[str]:
             yield from wrong(getattr(truth, name), getattr(seen, name), name)
         if not isinstance(seen.mentions, Unknown) and not set(seen.mentions) <= set(truth.mentions):  # type: ignore[arg-type]
             yield "mentions"
+    elif isinstance(truth, StoreSeen) and isinstance(seen, StoreSeen):
+        yield from wrong(observed(truth), observed(seen), f"{path}.observed")
+        for name in ("arn", "status", "owner", "created", "items", "size", "indexes"):
+            yield from wrong(getattr(truth, name), getattr(seen, name), f"{path}.{name}")
     elif is_dataclass(truth) and type(truth) is type(seen):
         for field in fields(truth):
-            if not path.endswith("observed") or field.name != "stack":  # TableSeen.stack is the one that may be Unknown
-                name = f"{path}.{field.name}"
-                yield from wrong(getattr(truth, field.name), getattr(seen, field.name), name)
+            yield from wrong(getattr(truth, field.name), getattr(seen, field.name), f"{path}.{field.name}")
     elif isinstance(truth, dict) and isinstance(seen, dict):
         if truth.keys() != seen.keys():
             yield path

@@ -73,13 +73,14 @@ def _drawn(rows: Sequence[Row], columns: int, *, colour: bool) -> str:
 def _widths(rows: Sequence[Row], columns: int) -> list[int]:
     """Room for the longest word of each column and for most of a name, which is the first; then for the fullest."""
     cells = list(zip(*rows, strict=True))
-    share = max(1, columns // len(cells) - GAP)
     whole = [max(map(len, column)) for column in cells]
-    widths = [min(share, max(len(word) for cell in column for word in cell.split() or [""])) for column in cells]
-    spare = columns - GAP * (len(cells) - 1) - sum(widths)
-    named = max(0, min(spare, whole[0] - widths[0], columns * 2 // 5 - widths[0]))
-    widths[0] += named
-    for _ in range(min(spare - named, sum(whole) - sum(widths))):
+    words = [max(len(word) for cell in column for word in cell.split() or [""]) for column in cells]
+    room, share = columns - GAP * (len(cells) - 1), max(1, columns // len(cells) - GAP)
+    widths = [min(share, words[0]), *words[1:]]
+    if sum(widths) > room:
+        widths = [min(share, word) for word in words]
+    widths[0] += max(0, min(room - sum(widths), whole[0] - widths[0], columns * 2 // 5 - widths[0]))
+    for _ in range(min(room, sum(whole)) - sum(widths)):
         fullest = max(range(len(cells)), key=lambda n: whole[n] / max(1, widths[n]))
         widths[fullest] += 1
     return widths

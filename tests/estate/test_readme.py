@@ -20,8 +20,9 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 WRITTEN = [path for path in DOCUMENTS if not path.read_text(encoding="utf-8").startswith(GENERATED)]
 RUN = [path for path in WRITTEN if path.name != "CONTRIBUTING.md"]  # whose recipes test_recipes.py carries out
 
-# The first command of each block that is not run.
+# The first line of each block that is not run.
 NOT_RUN = {
+    "CONTRIBUTING.md": ["--- a/constructs/holdfast/rules/shape.py"],
     "README.md": ["make test", "cdk diff -c env=prod RCSubscription-prod-Storage"],
     "deploy.md": ["cdk diff -c env=prod LifecyclePlatform-prod"],
     "local.md": ["make demo"],
@@ -70,7 +71,7 @@ def test_what_is_not_run_is_listed_here() -> None:
     for path in WRITTEN:
         for block in documents.blocks(path):
             if block.not_run:
-                found.setdefault(path.name, []).append(block.commands[0][0])
+                found.setdefault(path.name, []).append(block.text.splitlines()[0].removeprefix("$ "))
     assert found == NOT_RUN
 
 

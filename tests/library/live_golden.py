@@ -21,10 +21,10 @@ from shop import DEV, ESTATE, alone
 from holdfast.audit.audit import Audit, audit
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
+from holdfast.kinds.table.live import observed
 from holdfast.kinds.table.observed import Observed
-from holdfast.kinds.table.template import observe
 from holdfast.rules import ACTIONABLE
-from holdfast.shared.account import Account, TableSeen
+from holdfast.shared.account import Account, StoreSeen
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
 
@@ -44,7 +44,7 @@ TABLE_CHANGES: Mapping[str, Mapping[str, Any]] = {
     "being deleted": {"status": "DELETING"},
     "without its key": {"status": "INACCESSIBLE_ENCRYPTION_CREDENTIALS"},
     "being made": {"status": "CREATING"},
-    "of another stack": {"stack": "Other"},
+    "of another stack": {"owner": "Other"},
     "uncounted": {"items": UNREAD, "size": UNREAD, "indexes": UNREAD},
 }
 
@@ -88,17 +88,18 @@ def _three(title: str, placed: Placed, clean: Account, name: str, mutant: Any) -
     assert isinstance(clean.stacks, Mapping)
     there = replace(clean, stacks=dict(clean.stacks) | {placed.name: stack})
     assert isinstance(clean.tables, Mapping)
-    seen = {str(o.name): live(o, placed.region) for o in observe(stack.seen)}
+    seen = live(stack.seen, placed.region)
     yield f"{title}, deployed", placed, there
     yield f"{title}, live", placed, replace(clean, tables=seen)
     yield f"{title}, both", placed, replace(there, tables=seen)
 
 
-def _live_only(table: TableSeen) -> Iterator[tuple[str, dict[str, Any]]]:
+def _live_only(table: StoreSeen) -> Iterator[tuple[str, dict[str, Any]]]:
     same = {"source", "stack", "where", "type", "name"}
     for field in (f.name for f in fields(Observed) if f.name not in same):
-        yield f"{field} unread", {"observed": {field: UNREAD}}
-    key = table.observed.encryption
+        # Alarms are listed whole or not at all: what can be unread beside them is who hears them.
+        yield f"{field} unread", {"observed": {"topics" if field == "watched" else field: UNREAD}}
+    key = observed(table).encryption
     for kind, changes in KEY_CHANGES.items() if isinstance(key, ObservedKey) else ():
         assert isinstance(key, ObservedKey)
         yield kind, {"observed": {"encryption": replace(key, **changes)}}

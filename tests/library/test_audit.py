@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accounts import CREATED, NOW, UPDATED, account, deployed, live, template, with_table, without
+from accounts import CREATED, NOW, UPDATED, account, changed, deployed, live, seen_of, template, with_table, without
 from declare import TEST, estate
 from declare import stack as declared_stack
 from declare import table as declared_table
@@ -40,20 +40,19 @@ from holdfast import (
 from holdfast.audit.ages import UNREAD
 from holdfast.audit.audit import Audit, audit
 from holdfast.audit.code import mentions
-from holdfast.audit.stores import NOT_APPLIED
+from holdfast.audit.seen import NOT_APPLIED
 from holdfast.cfn.template import Source, StackSeen
 from holdfast.contract import files, make
 from holdfast.contract.history import SHALLOW, History
 from holdfast.contract.since import BY_HAND, NOT_ASKED, UNCOMMITTED
 from holdfast.errors import InputError
 from holdfast.estate.placement import Placed
-from holdfast.kinds.table.observed import Observed
 from holdfast.kinds.table.template import observe
 from holdfast.model.located import declarations
 from holdfast.report.text import apart
 from holdfast.rules.base import Finding
 from holdfast.rules.gap import Commit, Gap, Since
-from holdfast.shared.account import Account, IndexUse, Mention, StackLive, TableSeen, Unreadable
+from holdfast.shared.account import Account, IndexUse, Mention, StackLive, StoreSeen, Unreadable
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
@@ -126,12 +125,12 @@ def test_every_guard_that_is_off_everywhere_is_found_on_every_table_that_needs_i
         "ttl": None,
         "tags": {},
         "watched": frozenset(),
+        "encryption": Encryption.AWS_OWNED,
     }
     seen = account(REGION)
     assert isinstance(seen.tables, Mapping)
-    for name, table in seen.tables.items():
-        changes = off | ({"encryption": Encryption.AWS_OWNED} if table.observed.encryption is not None else {})
-        seen = with_table(seen, name, observed=changes)
+    for name in seen.tables:
+        seen = with_table(seen, name, observed=off)
     rules = {
         "HF001": Guard.DELETION_PROTECTION,
         "HF004": Guard.PITR,
@@ -198,7 +197,7 @@ def test_a_live_table_in_no_stack_fails_to_be_kept_once_and_names_the_deleted_st
     seen = replace(seen, stacks=stacks, deleted={"OldStack": datetime(2025, 12, 29, tzinfo=UTC)})
     orphans = [p.fill(t.name) for p in [PLACES["Retired-live"]] for t in p.tables]
     for name in orphans:
-        seen = with_table(seen, name, stack="OldStack")
+        seen = with_table(seen, name, owner="OldStack")
     found = look(seen)
     assert failed(found) == {("HF002", name) for name in orphans}
     kept = one(found, "HF002", orphans[0])
@@ -302,6 +301,17 @@ def test_a_gap_is_52_days_from_the_commit_and_78_from_the_last_update() -> None:
     )
 
 
+def test_each_gap_is_dated_by_the_commit_that_asks_for_it_and_by_no_other() -> None:
+    off: dict[str, Any] = {"DeletionProtectionEnabled": None, "PointInTimeRecoverySpecification": None}
+    later = datetime(2026, 4, 13, 9, tzinfo=UTC)
+    one_by_one = contract(PointInTimeRecoverySpecification=None)
+    history = remembered((later, contract()), (SET, one_by_one), (BEFORE, contract(**off)))
+    seen = redeployed(few(REGION), STACK, ORDERS, **off)
+    found = look(with_table(seen, ORDERS, observed={"deletion_protection": False, "recovery": False}), history=history)
+    dated = {f.rule.id: f.gap.commit for f in found.findings if f.gap and f.table == ORDERS}
+    assert dated == {"HF001": Commit("b" * 40, SET), "HF004": Commit("a" * 40, later)}
+
+
 def _line() -> int:
     lines = SHOP.read_text().splitlines()
     return next(n for n, line in enumerate(lines, start=1) if line.strip() == "Table(")
@@ -402,7 +412,10 @@ def test_every_declared_table_and_store_is_found_in_its_module() -> None:
 def test_a_declared_table_that_is_gone_is_one_finding_and_says_why() -> None:
     found = look(without(few(REGION), PRICES))
     assert failed(found) == {("HF601", PRICES)}
-    assert "deployed in Orders-production, but not live: somebody deleted it" in one(found, "HF601", PRICES).detail
+    assert (
+        "deployed in Orders-production, but not live: it was deleted outside of CloudFormation"
+        in one(found, "HF601", PRICES).detail
+    )
     seen = few(REGION)
     assert isinstance(seen.stacks, Mapping)
     never = replace(without(seen, ORDERS), stacks={n: s for n, s in seen.stacks.items() if n != STACK})
@@ -442,16 +455,16 @@ def test_what_the_template_of_a_stack_lacks_is_dated_by_its_last_update() -> Non
     assert termination.gap.days_since_update == 78
 
 
-def stranger(name: str, **changes: Any) -> TableSeen:
+def stranger(name: str, **changes: Any) -> StoreSeen:
     seen = few(REGION)
     assert isinstance(seen.tables, Mapping)
-    return live(replace(seen.tables[PRICES].observed, name=name), REGION, **changes)
+    return replace(changed(seen.tables[PRICES], name=name), **changes)
 
 
 def test_an_undeclared_table_is_an_orphan_with_the_name_of_its_deleted_stack() -> None:
     seen = few(REGION)
     assert isinstance(seen.tables, Mapping)
-    orphan = stranger("old-orders", stack="OldStack", items=7, size=1400)
+    orphan = stranger("old-orders", owner="OldStack", items=7, size=1400)
     seen = replace(
         seen,
         tables=dict(seen.tables) | {"old-orders": orphan},
@@ -472,7 +485,7 @@ def test_a_table_in_a_stack_and_not_in_the_code_is_told_apart_from_an_orphan(ali
     resource = {"Type": "AWS::DynamoDB::Table", "Properties": {"TableName": "old-orders"}}
     other = StackSeen(id="Other", name="Other", where="Other", template={"Resources": {"T": resource}}, region=REGION)
     stack = StackLive(seen=other, status="CREATE_COMPLETE", created=CREATED, updated=None)
-    tables = dict(seen.tables) | ({"old-orders": stranger("old-orders", stack="Other")} if alive else {})
+    tables = dict(seen.tables) | ({"old-orders": stranger("old-orders", owner="Other")} if alive else {})
     found = look(replace(seen, stacks=dict(seen.stacks) | {"Other": stack}, tables=tables))
     assert failed(found) == {("HF603", "old-orders")}
     assert ("not live either" in one(found, "HF603", "old-orders").detail) is not alive
@@ -548,12 +561,10 @@ def test_twins_may_differ_in_protection_and_in_nothing_else() -> None:
     assert failed(both) == set()
     twins = [f for f in both.findings if f.rule.id == "HF607"]
     assert len(twins) == sum(1 for s in ESTATE.stacks if s.environments is None for t in s.tables if t.only is None)
-    assert isinstance(accounts[1].tables, Mapping)
-    test = accounts[1].tables["carts-dev"].observed
-    accounts[1] = with_table(accounts[1], "carts-dev", observed={"indexes": {"x": gsi("x", name="x-index")}})
+    accounts[1] = with_table(accounts[1], "carts-dev", observed={"indexes": {"x": gsi("x", name="x")}})
     found = audit(ESTATE, accounts, ESTATE.environments, now=NOW)
     assert one(found, "HF607", "carts-production").detail == "only dev has x"
-    accounts[1] = with_table(accounts[1], "carts-dev", observed={"indexes": Unknown("denied"), "key": test.key})
+    accounts[1] = with_table(accounts[1], "carts-dev", observed={"indexes": Unknown("denied")})
     assert (
         one(audit(ESTATE, accounts, ESTATE.environments, now=NOW), "HF607", "carts-production").outcome
         is Outcome.UNKNOWN
@@ -614,6 +625,17 @@ def test_code_is_searched_for_names_and_arns(tmp_path: Path) -> None:
         list(mentions([tmp_path / "nowhere"], names))
 
 
+def test_links_are_not_followed_out_of_the_code(tmp_path: Path) -> None:
+    code, outside = tmp_path / "code", tmp_path / "outside"
+    for folder in (code, outside):
+        folder.mkdir()
+        (folder / "orders.ts").write_text(f'"{ORDERS if folder is outside else PRICES}"')
+    (code / "link.ts").symlink_to(outside / "orders.ts")
+    (code / "folder").symlink_to(outside)
+    found = look(few(REGION), mentions=tuple(mentions([code], {ORDERS, PRICES})))
+    assert failed(found) == {("HF612", PRICES)}
+
+
 # Assumed facts
 
 
@@ -646,10 +668,8 @@ def shop(**changes: Any) -> tuple[Placed, Account]:
     seen = StackSeen(
         id=placed.name, name=placed.name, where="t", template={"Resources": {"T": resource}}, region=placed.region
     )
-    (observed,) = observe(seen)
     stack = StackLive(seen=seen, status="CREATE_COMPLETE", created=CREATED, updated=UPDATED)
-    table = live(observed, placed.region)
-    return placed, account(placed.region, tables={"orders-test": table}, stacks={placed.name: stack})
+    return placed, account(placed.region, tables=live(seen, placed.region), stacks={placed.name: stack})
 
 
 def shopped(placed: Placed, seen: Account, now: datetime = NOW) -> Audit:
@@ -812,7 +832,7 @@ def test_a_table_that_nobody_can_read_is_not_live(status: str, outcome: Outcome)
 def test_a_key_that_decrypts_nothing_protects_nothing(state: str) -> None:
     seen = few()
     assert isinstance(seen.tables, Mapping)
-    key_ = seen.tables[ORDERS].observed.encryption
+    key_ = seen_of(seen, ORDERS).encryption
     assert isinstance(key_, ObservedKey)
     broken = replace(key_, extras=frozenset({f"KeyState {state}"}))
     found = look(with_table(seen, ORDERS, observed={"encryption": broken}))
@@ -917,7 +937,7 @@ def two_accounts() -> tuple[Estate, list[Account]]:
     _, seen = shop(name="orders", indexes=(), assumed=())
     assert isinstance(seen.tables, Mapping)
     (table,) = seen.tables.values()
-    table = replace(table, observed=replace(table.observed, name="orders", indexes={}), indexes={})
+    table = replace(changed(table, name="orders", indexes={}), indexes={})
     accounts = []
     for placed in stacks.placements():
         stack = StackSeen(id="Shop", name="Shop", where="Shop", template={"Resources": {}}, region=placed.region)
@@ -975,7 +995,7 @@ def test_what_no_account_has_is_missed_once() -> None:
 
 def with_key(seen: Account, **changes: Any) -> Account:
     assert isinstance(seen.tables, Mapping)
-    key_ = seen.tables[ORDERS].observed.encryption
+    key_ = seen_of(seen, ORDERS).encryption
     assert isinstance(key_, ObservedKey)
     return with_table(seen, ORDERS, observed={"encryption": replace(key_, **changes)})
 
@@ -1014,7 +1034,7 @@ def test_alarms_of_a_consumer_and_of_its_table_are_told_apart() -> None:
     placed = PLACES[STACK]
     name = ORDERS
     clean = account(placed.region, (placed.stack.id,))
-    mute = {n: dict(p) | {"heard": False} for n, p in _observed(clean, name).alarms.items()}  # type: ignore[union-attr]
+    mute = {n: dict(p) | {"heard": False} for n, p in seen_of(clean, name).alarms.items()}  # type: ignore[union-attr]
     kept = {
         i: r
         for i, r in template(placed.id)["Resources"].items()
@@ -1030,8 +1050,3 @@ def test_alarms_of_a_consumer_and_of_its_table_are_told_apart() -> None:
     assert told(clean) == []
     assert told(one_less) == [("HF205", name, Source.DEPLOYED)]
     assert told(with_table(clean, name, observed={"alarms": mute})) == [("HF205", name, Source.LIVE)]
-
-
-def _observed(there: Account, name: str) -> Observed:
-    assert isinstance(there.tables, Mapping)
-    return there.tables[name].observed

@@ -17,7 +17,8 @@ from accounts import NOW, account, with_table
 from shop import ESTATE, LIVE, alone
 from support import ROOT
 
-from holdfast.audit.audit import Audit, StackRow, audit
+from holdfast.audit.audit import Audit, audit
+from holdfast.audit.rows import StackRow
 from holdfast.cli import main
 from holdfast.contract.deployed import Pending, Running
 from holdfast.contract.history import History

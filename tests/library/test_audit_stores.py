@@ -11,7 +11,7 @@ from shop import LIVE
 from support import ROOT, Json
 
 from holdfast.audit.audit import Audit
-from holdfast.audit.stores import NOT_APPLIED
+from holdfast.audit.seen import NOT_APPLIED
 from holdfast.cfn.template import StackSeen
 from holdfast.model.located import declarations
 from holdfast.rules import STORE_RULES
@@ -104,7 +104,7 @@ def test_a_store_that_is_gone_is_one_finding() -> None:
     left = {k: v for k, v in seen.stores.found.items() if k[2] != DATABASE}
     found = look(replace(seen, stores=replace(seen.stores, found=left)))
     assert {rule for rule, table in failed(found) if table == DATABASE} == {"HF201"}
-    assert "somebody deleted it" in one(found, "HF201", DATABASE).detail
+    assert "it was deleted outside of CloudFormation" in one(found, "HF201", DATABASE).detail
 
 
 def test_a_stack_that_is_not_to_be_deployed_yet_misses_no_store() -> None:
@@ -164,6 +164,8 @@ def test_a_store_that_cannot_be_read_passes_no_rule_on_the_word_of_its_template(
         ("deleting", Outcome.FAIL),
         ("inaccessible-encryption-credentials-recoverable", Outcome.FAIL),
         ("failed", Outcome.FAIL),
+        ("restore-error", Outcome.FAIL),
+        ("incompatible-restore", Outcome.FAIL),
         ("creating", Outcome.UNKNOWN),
         ("backing-up", Outcome.PASS),
     ],

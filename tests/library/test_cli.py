@@ -101,3 +101,9 @@ def test_a_locale_that_knows_ascii_only_changes_nothing_but_what_it_cannot_show(
     done = subprocess.run(command, env=env, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.isascii()
+
+
+@pytest.mark.parametrize("module", ["cli.databases", "cli.local", "local.deploy", "postgres.server"])
+def test_what_only_posix_has_is_imported_when_it_is_needed(module: str) -> None:
+    code = f"import sys; sys.modules |= dict.fromkeys(('fcntl', 'pwd', 'grp', 'termios')); import holdfast.{module}"
+    subprocess.run([sys.executable, "-c", code], check=True)

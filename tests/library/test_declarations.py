@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 from collections.abc import Callable
 from copy import deepcopy
@@ -66,8 +67,8 @@ from holdfast.rules.live import confirm, corrected, twins
 from holdfast.rules.schema import lint
 from holdfast.rules.subjects import TableSubject
 from holdfast.shared.access_policy import filled
-from holdfast.shared.account import Account, StackLive, TableSeen
-from holdfast.shared.key.observed import NamedKey, ObservedKey
+from holdfast.shared.account import Account, StackLive, StoreSeen
+from holdfast.shared.key.observed import NamedKey
 from holdfast.shared.key.policy import key_policy
 from holdfast.shared.live import Own
 from holdfast.unknown import Unknown
@@ -612,15 +613,17 @@ LIVE_POLICY = json.loads(
     json.dumps(READERS["PolicyDocument"]).replace('{"Fn::Sub": "', '"').replace('reports"}', 'reports"')
 )
 LIVE_POLICY = json.loads(json.dumps(LIVE_POLICY).replace("${AWS::AccountId}", ONE))
-LIVE_KEY = ObservedKey(
-    where=KEY,
-    rotation=True,
-    policy={"Statement": [{"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{ONE}:root"}, "Action": "kms:*"}]},
-    deletion_policy=None,
-)
+KEY_POLICY = {"Statement": [{"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{ONE}:root"}, "Action": "kms:*"}]}
 
 
-def observed(policy: Json | None = LIVE_POLICY, key_: ObservedKey = LIVE_KEY, **changes: Any) -> Observed:
+def live_key(policy: Json = KEY_POLICY, *, rotated: bool = True, **more: Any) -> Json:
+    settings = {"EnableKeyRotation": rotated, "KeyPolicy": policy, **more}
+    return {"Type": "AWS::KMS::Key", "Properties": settings, **live.KEPT}
+
+
+def observed(
+    policy: Json | None = LIVE_POLICY, key_: Json | None = None, encrypted_by: str = KEY, **changes: Any
+) -> Observed:
     owner, city, *local = ORDERS.every_index
     described = {
         "TableName": "orders-live",
@@ -631,20 +634,21 @@ def observed(policy: Json | None = LIVE_POLICY, key_: ObservedKey = LIVE_KEY, **
         "GlobalSecondaryIndexes": [index(owner, **units(7, 3)), index(city, **units(5, 4))],
         "LocalSecondaryIndexes": [index(i) for i in local],
         "TableClassSummary": {"TableClass": "STANDARD_INFREQUENT_ACCESS"},
-        "SSEDescription": {"Status": "ENABLED", "KMSMasterKeyArn": key_.where},
+        "SSEDescription": {"Status": "ENABLED", "KMSMasterKeyArn": encrypted_by},
         "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"},
         **changes,
     }
     nothing: Any = Unknown("not asked")
     answers = live.Answers(
+        arn=f"arn:aws:dynamodb:us-west-2:{ONE}:table/orders-live",
         table=described,
         backups=nothing,
         ttl={"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}},
         policy={"Policy": json.dumps(policy)} if policy else None,
         tags=nothing,
     )
-    around = live.Surroundings(keys={key_.where: key_}, watched={}, alarms={}, reads={})
-    return live.observed("orders-live", f"arn:aws:dynamodb:us-west-2:{ONE}:table/orders-live", answers, around, "Shop")
+    around = live.Surroundings(keys={encrypted_by: key_ or live_key()}, alarms=(), topics=(), reads={})
+    return live.observed(live.seen({"orders-live": answers}, around)["orders-live"])
 
 
 JUDGED = ("HF007", "HF008", "HF009", "HF014", "HF102", "HF103", "HF103", "HF103", "HF109")
@@ -662,6 +666,13 @@ def test_a_live_table_as_declared_passes() -> None:
     assert judged(observed()) == {}
 
 
+def test_a_limit_that_was_taken_away_is_none() -> None:
+    none = {"MaxReadRequestUnits": -1, "MaxWriteRequestUnits": -1}
+    assert judged(observed(OnDemandThroughput=none)) == {}
+    limited = judged(observed(OnDemandThroughput=none | {"MaxReadRequestUnits": 5}))
+    assert limited == {"HF109": "undeclared: OnDemandThroughput"}
+
+
 LIVE: dict[str, tuple[Callable[[], Observed], set[str]]] = {
     "another class": (lambda: observed(TableClassSummary={"TableClass": "STANDARD"}), {"HF109"}),
     "limits": (lambda: observed(OnDemandThroughput={"MaxReadRequestUnits": 5}), {"HF109"}),
@@ -676,16 +687,14 @@ LIVE: dict[str, tuple[Callable[[], Observed], set[str]]] = {
         lambda: observed(BillingModeSummary={"BillingMode": "PAY_PER_REQUEST"}, **units(0, 0)),
         {"HF103"},
     ),
-    "another key": (lambda: observed(key_=replace(LIVE_KEY, where=OTHER)), {"HF007"}),
+    "another key": (lambda: observed(encrypted_by=OTHER), {"HF007"}),
     "a key that is disabled": (
-        lambda: observed(key_=replace(LIVE_KEY, extras=frozenset({"KeyState Disabled"}))),
+        lambda: observed(key_=live_key(KEY_POLICY, rotated=True, **{"KeyState Disabled": True})),
         {"HF007"},
     ),
-    "a key that is not rotated": (lambda: observed(key_=replace(LIVE_KEY, rotation=False)), {"HF008"}),
+    "a key that is not rotated": (lambda: observed(key_=live_key(rotated=False)), {"HF008"}),
     "a key for everybody": (
-        lambda: observed(
-            key_=replace(LIVE_KEY, policy={"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "kms:*"}]})
-        ),
+        lambda: observed(key_=live_key({"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "kms:*"}]})),
         {"HF009"},
     ),
 }
@@ -736,7 +745,10 @@ def test_assumed_facts_of_indexes_are_confirmed_and_corrected_with_lines_to_past
 
 def test_a_deploy_is_told_to_keep_the_logical_id_and_the_local_indexes(made: dict[str, Json]) -> None:
     placed = SHOP.placements()[0]
-    there = {"orders-live": live.seen("orders-live", "arn", *_answers(), None)}
+    nothing: Any = Unknown("not asked")
+    answers = live.Answers(arn="arn", table=nothing, backups=nothing, ttl=nothing, policy=nothing, tags=nothing)
+    around = live.Surroundings(keys={}, alarms=(), topics=(), reads={})
+    there = live.seen({"orders-live": answers}, around)
 
     def refused(declared: Table) -> str:
         found = way(replace(placed, stack=replace(placed.stack, tables=(declared,))), seen(made)[0], there, {}, {})
@@ -745,12 +757,6 @@ def test_a_deploy_is_told_to_keep_the_logical_id_and_the_local_indexes(made: dic
     assert refused(ORDERS) == ""
     assert "as OrdersTable in Shop-live (the code makes Other)" in refused(replace(ORDERS, logical_id="Other"))
     assert "a local index is made with its table only" in refused(replace(ORDERS, local_indexes=()))
-
-
-def _answers() -> tuple[live.Answers, live.Surroundings]:
-    nothing: Any = Unknown("not asked")
-    answers = live.Answers(table=nothing, backups=nothing, ttl=nothing, policy=nothing, tags=nothing)
-    return answers, live.Surroundings(keys={}, watched={}, alarms={}, reads={})
 
 
 # An account
@@ -765,24 +771,30 @@ def account(made: dict[str, Json], **encryption: Encryption) -> Account:
     }
     carts = next(p for p in SHOP.placements() if p.id == "Carts-live")
     policy = filled(key_policy(carts), ONE)
-    shared = replace(LIVE_KEY, where=KEY.replace("0000-live", "carts"), policy=policy)
+    arns = {"Own": KEY, "Shared": KEY.replace("0000-live", "carts")}
     tables = {}
     for stack_ in seen(made):
+        resources = {**copy.deepcopy(stack_.template["Resources"]), "Own": live_key(), "Shared": live_key(policy)}
         for found in observe(stack_):
-            name = str(found.name)
-            word = name.partition("-")[0]
+            name, id_ = str(found.name), found.where.rpartition("#")[2]
+            word, p = name.partition("-")[0], resources[id_]["Properties"]
+            mine = {"KMSMasterKeyId": {"Ref": "Own" if word == "orders" else "Shared"}}
+            other = encryption.get(word)
+            p["SSESpecification"] = {"SSEEnabled": other is not Encryption.AWS_OWNED, **({} if other else mine)}
+            if found.extras:
+                p["ResourcePolicy"] = {"PolicyDocument": LIVE_POLICY}
             arn = f"arn:aws:dynamodb:us-west-2:{ONE}:table/{name}"
-            extras = dict(found.extras) if isinstance(found.extras, dict) else {}
-            known = LIVE_KEY if word == "orders" else shared
-            now = replace(
-                found,
-                source=Source.LIVE,
-                where=arn,
-                encryption=encryption.get(word, known),
-                extras=extras | ({"ResourcePolicy": {"PolicyDocument": LIVE_POLICY}} if extras else {}),
-            )
-            tables[name] = TableSeen(
-                observed=now, arn=arn, status="ACTIVE", created=at, items=0, size=0, indexes={}, stack=found.stack
+            template = {"Resources": resources}
+            live_stack = replace(stack_, source=Source.LIVE, template=template, arns={**arns, id_: arn})
+            tables[name] = StoreSeen(
+                arn=arn,
+                stack=live_stack,
+                logical_id=id_,
+                status="ACTIVE",
+                created=at,
+                items=0,
+                size=0,
+                owner=found.stack,
             )
     return Account(id=ONE, region="us-west-2", tables=tables, stacks=stacks)
 
@@ -803,9 +815,8 @@ def test_the_key_that_another_stack_makes_is_judged_by_what_all_who_share_it_nee
     there = account(made)
     assert isinstance(there.tables, dict)
     mails = there.tables["mails-live"]
-    assert isinstance(mails.observed.encryption, ObservedKey)
-    narrow = replace(mails.observed.encryption, policy=LIVE_KEY.policy)
-    other = replace(mails, observed=replace(mails.observed, encryption=narrow))
+    narrow = {**mails.stack.template["Resources"], "Shared": live_key()}
+    other = replace(mails, stack=replace(mails.stack, template={"Resources": narrow}))
     found = gaps(replace(there, tables=there.tables | {"mails-live": other}))
     assert found == {("mails-live", "HF009"), ("mails-live", "HF014")}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accounts import NOW, account, with_table
+from accounts import NOW, account, changed, seen_of, with_table
 from declare import PROD, estate
 from declare import stack as declared_stack
 from declare import table as declared_table
@@ -106,7 +106,7 @@ def test_each_gap_is_one_call_that_can_be_pasted(name: str, observed: Json, comm
 def test_missing_tags_are_added_and_present_ones_left_alone() -> None:
     there = seen()
     assert isinstance(there.tables, Mapping)
-    tags = dict(there.tables[PRICES].observed.tags)  # type: ignore[arg-type]
+    tags = dict(seen_of(there, PRICES).tags)  # type: ignore[arg-type]
     del tags["shop:team"], tags["shop:data"]
     (change,) = planned(seen(tags=tags | {"shop:stage": "wrong", "team": "ours"})).changes
     assert change.parameters["Tags"] == [
@@ -121,7 +121,7 @@ def test_missing_tags_are_added_and_present_ones_left_alone() -> None:
 def test_a_tag_that_differs_is_told_and_never_overwritten() -> None:
     there = seen()
     assert isinstance(there.tables, Mapping)
-    tags = dict(there.tables[PRICES].observed.tags)  # type: ignore[arg-type]
+    tags = dict(seen_of(there, PRICES).tags)  # type: ignore[arg-type]
     there = seen(tags=tags | {"shop:stage": "wrong"})
     found = planned(there)
     assert found.changes == []
@@ -213,9 +213,8 @@ def test_a_table_that_the_code_does_not_declare_is_never_named() -> None:
     there = seen()
     assert isinstance(there.tables, Mapping)
     table = there.tables[PRICES]
-    arn = table.arn.replace(PRICES, "strange")
-    bare = replace(table.observed, name="strange", deletion_protection=False, recovery=False, tags={}, where=arn)
-    there = replace(there, tables=dict(there.tables) | {"strange": replace(table, observed=bare, arn=arn)})
+    bare = changed(table, name="strange", deletion_protection=False, recovery=False, tags={})
+    there = replace(there, tables=dict(there.tables) | {"strange": bare})
     found = audit(STACKS, [there], [LIVE], now=NOW)
     assert "strange" in {f.table for f in found.findings}
     assert planned(there) == Plan(changes=[], left=[], keys=[])

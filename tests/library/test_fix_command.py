@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import signal
@@ -112,6 +113,15 @@ def test_a_choice_of_rules_does_not_hide_that_nothing_could_be_read(run: Run, aw
         assert code == 3
         assert "HF614" in out
         assert run("fix", endpoint=endpoint)[0] == 3
+
+
+def test_a_choice_of_rules_does_not_hide_a_stack_that_could_not_be_read(run: Run, aws: Aws) -> None:
+    blind = only({"DescribeStacks"}, lambda asked: error(asked, "AccessDenied", 403))
+    with proxy(aws.endpoint, blind) as endpoint:
+        code, out, _ = run("audit", "--select", "HF001", "--format", "json", endpoint=endpoint)
+    told = {(f["rule"], f["outcome"]) for f in json.loads(out)["findings"]}
+    assert ("HF616", "unknown") in told
+    assert code == 1  # a table is not there
 
 
 def test_a_choice_of_rules_does_not_hide_that_a_table_is_gone(run: Run) -> None:

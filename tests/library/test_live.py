@@ -17,15 +17,16 @@ from support import ROOT
 
 from holdfast import Encryption, Projection
 from holdfast.audit import mentions
-from holdfast.aws import alarms, calls
+from holdfast.aws import calls
 from holdfast.aws.options import Options
 from holdfast.aws.reader import read, read_all
 from holdfast.cfn.template import Source
 from holdfast.errors import InputError
 from holdfast.kinds.table import live as tables
+from holdfast.kinds.table.live import observed
 from holdfast.kinds.table.template import observe
 from holdfast.rules.live import index_value
-from holdfast.shared.account import ONLY_IN_TEMPLATES, Account, Mention
+from holdfast.shared.account import ONLY_IN_TEMPLATES, Account, Mention, StoreSeen
 from holdfast.shared.calls import Call
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
@@ -51,8 +52,8 @@ def account(aws: Aws, key: str) -> Account:
 def test_a_table_is_read_as_it_is(account: Account, aws: Aws) -> None:
     assert not isinstance(account.tables, Unknown)
     seen = account.tables["orders"]
-    o = seen.observed
-    assert (o.source, o.stack, o.name) == (Source.LIVE, "Shop", "orders")
+    o = observed(seen)
+    assert (o.source, seen.owner, o.name) == (Source.LIVE, "Shop", "orders")
     assert o.where == seen.arn == f"arn:aws:dynamodb:{REGION}:{aws.account}:table/orders"
     assert (o.billing, o.deletion_protection, o.recovery, o.recovery_days, o.ttl, o.stream, o.tags, o.extras) == (
         "PAY_PER_REQUEST",
@@ -65,7 +66,7 @@ def test_a_table_is_read_as_it_is(account: Account, aws: Aws) -> None:
         {},
     )
     assert o.deletion_policy is o.update_replace_policy is ONLY_IN_TEMPLATES
-    assert (seen.status, seen.items, seen.size, seen.stack) == ("ACTIVE", 0, 0, "Shop")
+    assert (seen.status, seen.items, seen.size) == ("ACTIVE", 0, 0)
     assert isinstance(seen.created, datetime)
     assert abs(datetime.now(UTC) - seen.created) < timedelta(hours=1)  # noqa: TID251  # the emulator's is the machine's
     assert not isinstance(seen.indexes, Unknown)
@@ -75,8 +76,8 @@ def test_a_table_is_read_as_it_is(account: Account, aws: Aws) -> None:
 def test_a_table_that_no_stack_made_is_off_where_it_is_off(account: Account) -> None:
     assert not isinstance(account.tables, Unknown)
     seen = account.tables["bare"]
-    o = seen.observed
-    assert seen.stack is None
+    o = observed(seen)
+    assert seen.owner is None
     assert (o.deletion_protection, o.recovery, o.ttl, o.tags, o.stream) == (False, False, None, {}, None)
     assert o.encryption is Encryption.AWS_OWNED
     assert o.indexes == {}
@@ -84,7 +85,7 @@ def test_a_table_that_no_stack_made_is_off_where_it_is_off(account: Account) -> 
 
 def test_the_key_of_a_table_is_read_with_its_rotation_and_policy(account: Account, key: str) -> None:
     assert not isinstance(account.tables, Unknown)
-    seen = account.tables["orders"].observed.encryption
+    seen = observed(account.tables["orders"]).encryption
     assert isinstance(seen, ObservedKey)
     assert (seen.where, seen.rotation, seen.extras) == (key, True, frozenset())
     assert not isinstance(seen.policy, Unknown)
@@ -99,7 +100,7 @@ def test_the_live_table_is_what_its_deployed_template_says(account: Account) -> 
     assert not isinstance(stack.seen, Unknown)
     assert (stack.seen.source, stack.seen.region, stack.seen.protected) == (Source.DEPLOYED, REGION, False)
     (deployed,) = observe(stack.seen)
-    live = account.tables["orders"].observed
+    live = observed(account.tables["orders"])
     for field in ("name", "key", "indexes", "billing", "deletion_protection", "recovery", "recovery_days", "ttl"):
         assert getattr(live, field) == getattr(deployed, field), field
     assert (live.tags, live.stream, live.watched) == (deployed.tags, deployed.stream, deployed.watched)
@@ -109,11 +110,11 @@ def test_the_live_table_is_what_its_deployed_template_says(account: Account) -> 
 
 def test_alarms_are_matched_with_their_tables_and_their_topics(account: Account) -> None:
     assert not isinstance(account.tables, Unknown)
-    o = account.tables["orders"].observed
+    o = observed(account.tables["orders"])
     assert o.watched == frozenset({(None, "ReadThrottleEvents")})
     assert not isinstance(o.alarms, Unknown)
     assert o.alarms["orders-throttled"]["heard"] is True
-    assert account.tables["bare"].observed.watched == frozenset()
+    assert observed(account.tables["bare"]).watched == frozenset()
 
 
 def test_whatever_names_a_table_is_found_and_no_other_value_leaves_the_reader(account: Account) -> None:
@@ -195,7 +196,7 @@ def test_every_page_is_read_and_every_value_is_the_table_s_own(many: tuple[Accou
     assert not isinstance(account.tables, Unknown)
     assert list(account.tables) == [aws_stub.name(n) for n in range(TABLES)]
     for n, seen in enumerate(account.tables.values()):
-        o, key = seen.observed, aws_stub.key_arn(n)
+        o, key = observed(seen), aws_stub.key_arn(n)
         assert not isinstance(seen.indexes, Unknown)
         assert (o.deletion_protection, o.recovery, o.ttl) == (
             aws_stub.protected(n),
@@ -240,13 +241,14 @@ def test_nothing_but_the_session_opens_a_door_to_aws() -> None:
 
 # What an answer means, without an account.
 
-AROUND = tables.Surroundings(keys={}, watched={}, alarms={}, reads={})
+AROUND = tables.Surroundings(keys={}, alarms=(), topics=(), reads={})
 
 
 def answers(**changes: Any) -> tables.Answers:
     table = aws_stub.describe(1) | changes
     pitr = {"PointInTimeRecoveryStatus": "DISABLED"}
     return tables.Answers(
+        arn="arn",
         table=table,
         backups={"ContinuousBackupsDescription": {"PointInTimeRecoveryDescription": pitr}},
         ttl={"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLING", "AttributeName": "ttl"}},
@@ -255,8 +257,12 @@ def answers(**changes: Any) -> tables.Answers:
     )
 
 
+def one(found: tables.Answers, around: tables.Surroundings = AROUND) -> StoreSeen:
+    return tables.seen({"t": found}, around)["t"]
+
+
 def test_expiry_that_is_being_switched_off_is_off_and_aws_own_tags_are_nobody_s() -> None:
-    o = tables.seen("t", "arn", answers(), AROUND, None).observed
+    o = observed(one(answers()))
     assert o.ttl is None
     assert o.tags == {"Project": "x"}
 
@@ -270,28 +276,29 @@ def test_expiry_that_is_being_switched_off_is_off_and_aws_own_tags_are_nobody_s(
     ],
 )
 def test_a_setting_that_no_declaration_asks_for_is_seen(changes: dict[str, Any], extra: str) -> None:
-    assert tables.seen("t", "arn", answers(**changes), AROUND, None).observed.extras == {extra: ANY}
-    assert tables.seen("t", "arn", answers(), AROUND, None).observed.extras == {}
+    assert observed(one(answers(**changes))).extras == {extra: ANY}
+    assert observed(one(answers())).extras == {}
 
 
 def test_an_index_with_a_key_of_several_attributes_is_unknown_not_half_read() -> None:
     index = aws_stub.describe(1)["GlobalSecondaryIndexes"][0]
     both = [{"AttributeName": a, "KeyType": "HASH"} for a in ("owner", "state")]
-    o = tables.seen("t", "arn", answers(GlobalSecondaryIndexes=[index | {"KeySchema": both}]), AROUND, None).observed
+    o = observed(one(answers(GlobalSecondaryIndexes=[index | {"KeySchema": both}])))
     assert isinstance(o.indexes, dict)
     assert isinstance(o.indexes["owner-index"], Unknown)
 
 
 def test_a_table_whose_key_was_not_read_is_not_called_encrypted_or_not() -> None:
     sse = {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": "arn:aws:kms:::key/1"}
-    assert isinstance(tables.seen("t", "a", answers(SSEDescription=sse), AROUND, None).observed.encryption, Unknown)
+    assert isinstance(observed(one(answers(SSEDescription=sse))).encryption, Unknown)
 
 
 def test_aws_own_key_is_not_the_customer_s_and_a_key_about_to_be_deleted_is_not_as_declared() -> None:
     managed = {"KeyMetadata": {"KeyManager": "AWS", "KeyState": "Enabled"}}
-    assert tables.key("arn", managed, {}, {}) is Encryption.AWS_MANAGED
+    assert tables.of_aws(managed)
     dying = {"KeyMetadata": {"KeyManager": "CUSTOMER", "KeyState": "PendingDeletion"}}
-    key = tables.key("arn", dying, {"KeyRotationEnabled": True}, {"Policy": "{}"})
+    assert not tables.of_aws(dying)
+    key = tables.observed_key("arn", tables.key(dying, {"KeyRotationEnabled": True}, {"Policy": "{}"}))
     assert isinstance(key, ObservedKey)
     assert key.extras == {"KeyState PendingDeletion"}
 
@@ -320,9 +327,10 @@ def test_an_alarm_is_heard_only_by_a_topic_that_is_there() -> None:
     }
 
     def heard(topics: set[str] | Unknown, **changes: Any) -> object:
-        watched, found = alarms.by_table([alarm | changes], topics)
-        assert watched == {"t": {("i", "WriteThrottleEvents")}}
-        return found["t"]["a"]["heard"]
+        o = observed(one(answers(), replace(AROUND, alarms=[alarm | changes], topics=topics)))
+        assert o.watched == frozenset({("i", "WriteThrottleEvents")})
+        assert not isinstance(o.alarms, Unknown)
+        return o.alarms["a"]["heard"]
 
     assert heard({"arn:aws:sns:us-east-1:1:ops"}) is True
     assert heard({"arn:aws:sns:us-east-1:1:other"}) is False
@@ -387,10 +395,11 @@ def test_an_index_that_is_being_deleted_is_none_and_one_that_is_being_built_says
         {"IndexName": "going", "IndexStatus": "DELETING", "ItemCount": 9, "IndexSizeBytes": 9} | whole,
         {"IndexName": "coming", "IndexStatus": "CREATING", "ItemCount": 0, "IndexSizeBytes": 0} | whole,
     ]
-    found = tables.seen("t", "arn", answers(GlobalSecondaryIndexes=listed), AROUND, None)
-    assert isinstance(found.observed.indexes, dict)
+    found = one(answers(GlobalSecondaryIndexes=listed))
+    shown = observed(found).indexes
+    assert isinstance(shown, dict)
     assert isinstance(found.indexes, dict)
-    assert list(found.observed.indexes) == list(found.indexes) == ["coming"]
+    assert list(shown) == list(found.indexes) == ["coming"]
     assert found.indexes["coming"].status == "CREATING"
     verdict = index_value("coming", found.indexes["coming"], replace(found, items=100), of=1, days_old=400)
     assert verdict.outcome is Outcome.EXEMPT

@@ -27,6 +27,7 @@ from holdfast.aws.options import Options
 from holdfast.aws.reader import read, read_all
 from holdfast.aws.session import Api
 from holdfast.errors import InputError
+from holdfast.kinds.table.live import observed
 from holdfast.shared.account import Account, Part
 from holdfast.shared.calls import Call
 from holdfast.unknown import Unknown
@@ -208,7 +209,7 @@ def test_an_operation_with_a_low_limit_is_slowed_down_to_it_and_the_others_are_n
     with aws_stub.stub(60) as stub, faults.proxy(stub, fault) as endpoint:
         seen = read(api(monkeypatch, endpoint, aws_stub.ACCOUNT), now=NOW)
     assert seen.unreadable == ()
-    assert [t.observed.recovery for t in tables(seen).values()] == [aws_stub.recoverable(n) for n in range(60)]
+    assert [observed(t).recovery for t in tables(seen).values()] == [aws_stub.recoverable(n) for n in range(60)]
     assert 0 < refused < 120
     assert finished["DescribeTable"] < finished["DescribeContinuousBackups"]
 
@@ -224,9 +225,10 @@ def test_an_operation_that_is_always_throttled_is_unknown_and_the_rest_is_read(l
     seen = look(fault)
     assert list(wrong(truth, seen)) == []
     for table in tables(seen).values():
-        assert isinstance(table.observed.recovery, Unknown)
-        assert "throttled" in table.observed.recovery.reason
-        assert not isinstance(table.observed.deletion_protection, Unknown)
+        recovery = observed(table).recovery
+        assert isinstance(recovery, Unknown)
+        assert "throttled" in recovery.reason
+        assert not isinstance(observed(table).deletion_protection, Unknown)
     (hole,) = seen.unreadable
     assert hole.what == "point-in-time recovery of bare and 1 more"
 
@@ -235,7 +237,7 @@ def test_credentials_that_expire_on_the_way_leave_unknown_not_off(look: Look, tr
     later = {"DescribeContinuousBackups", "DescribeTimeToLive", "GetMetricData", "DescribeKey"}
     seen = look(only(later, lambda asked: error(asked, "ExpiredTokenException")))
     assert list(wrong(truth, seen)) == []
-    orders = tables(seen)["orders"].observed
+    orders = observed(tables(seen)["orders"])
     assert orders.recovery == orders.ttl == orders.encryption == Unknown("the credentials have expired")
 
 
@@ -244,7 +246,7 @@ def test_credentials_that_expire_on_the_way_leave_unknown_not_off(look: Look, tr
 def test_an_answer_that_is_no_answer_is_unknown(look: Look, truth: Account, operation: str, body: bytes) -> None:
     seen = look(only({operation}, lambda asked: Reply(200, body)))
     assert list(wrong(truth, seen)) == []
-    o = tables(seen)["orders"].observed
+    o = observed(tables(seen)["orders"])
     unread = {
         "DescribeContinuousBackups": o.recovery,
         "DescribeTable": o.deletion_protection,
@@ -311,7 +313,7 @@ def test_an_odd_table_in_a_good_answer_is_unknown_where_it_is_odd(look: Look, tr
 
     seen = tables(look(odd))["orders"]
     if not (isinstance(table, dict) and table and "TableStatus" not in table):
-        assert isinstance(seen.observed.deletion_protection, Unknown)
+        assert isinstance(observed(seen).deletion_protection, Unknown)
         assert isinstance(seen.status, Unknown)
     elif "SSEDescription" not in table:  # without one DynamoDB's own key encrypts
         assert list(wrong(tables(truth)["orders"], seen)) == []
@@ -363,9 +365,9 @@ def test_a_table_that_is_being_created_is_there_and_what_it_cannot_tell_yet_is_u
 
     bare_table = tables(look(fault))["bare"]
     assert bare_table.status == "CREATING"
-    assert isinstance(bare_table.observed.recovery, Unknown)
-    assert isinstance(bare_table.observed.ttl, Unknown)
-    assert bare_table.observed.deletion_protection is False
+    assert isinstance(observed(bare_table).recovery, Unknown)
+    assert isinstance(observed(bare_table).ttl, Unknown)
+    assert observed(bare_table).deletion_protection is False
 
 
 def test_half_a_list_is_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -405,7 +407,7 @@ def test_an_endpoint_that_goes_down_on_the_way_is_given_up_soon_and_nothing_is_c
     assert len(sent) < 2 * len(set(sent))  # each would be sent three times or more
     unread = 0
     for n, table in enumerate(tables(seen).values()):
-        protected = table.observed.deletion_protection
+        protected = observed(table).deletion_protection
         unread += isinstance(protected, Unknown)
         assert isinstance(protected, Unknown) or protected is aws_stub.protected(n)
     assert unread >= 70

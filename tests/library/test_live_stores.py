@@ -21,7 +21,7 @@ from support import Json
 
 from holdfast import Bucket, Registry, cli
 from holdfast.audit.audit import Audit
-from holdfast.audit.stores import judge
+from holdfast.audit.seen import judge
 from holdfast.aws.calls import STORES, TAGS
 from holdfast.aws.failure import answered
 from holdfast.aws.reader import read
@@ -165,6 +165,7 @@ LOST: dict[str, tuple[tuple[str, Change], set[tuple[str, str | None]]]] = {
     "a cache is under another key": (_cache(KmsKeyId=OTHER_KEY), {("HF007", CACHE)}),
     "a cache takes plain text": (_cache(TransitEncryptionMode="preferred"), {("HF515", CACHE)}),
     "a cache does not fail over": (_cache(AutomaticFailover="disabled"), {("HF518", CACHE)}),
+    "a cache is about to fail over no more": (_cache(AutomaticFailover="disabling"), {("HF518", CACHE)}),
     "a cache writes no log": (_cache(LogDeliveryConfigurations=[]), {("HF519", CACHE)}),
     "a cache lost its tags": (("elasticache:ListTagsForResource", _set("TagList", to=[])), {("HF010", CACHE)}),
     "a cache has no users": (_cache(UserGroupIds=[]), {("HF530", CACHE)}),

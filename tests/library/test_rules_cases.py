@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import test_lint
-from accounts import CREATED, NOW, account, deployed, template, with_table, without
+from accounts import CREATED, NOW, account, changed, deployed, template, with_table, without
 from contract_mutants import store_of
 from declare import on_aurora
 from rule_mutants import OF_STACK, mutants, seen
@@ -186,7 +186,7 @@ def clean(region: str = LIVE.region, ids: tuple[str, ...] = (HOME,), **changes: 
 
 def more_tables(seen: Account, name: str, stack: str) -> Account:
     assert isinstance(seen.tables, Mapping)
-    one = replace(seen.tables[PRICES], observed=replace(seen.tables[PRICES].observed, name=name), stack=stack)
+    one = replace(changed(seen.tables[PRICES], name=name), owner=stack)
     return replace(seen, tables={**seen.tables, name: one})
 
 

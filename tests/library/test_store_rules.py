@@ -183,6 +183,14 @@ def test_what_cannot_be_read_is_unknown(templates: dict[str, Json]) -> None:
     assert outcomes == dict.fromkeys(("HF001", "HF004", "HF007", "HF516", "HF518"), Outcome.UNKNOWN)
 
 
+def test_whatever_stands_where_access_logs_go_is_judged(templates: dict[str, Json]) -> None:
+    placed = PLACES[0]
+    template = json.loads(json.dumps(templates[placed.id]))
+    (bucket, *_) = [r for r in template["Resources"].values() if "LoggingConfiguration" in r.get("Properties", {})]
+    bucket["Properties"]["LoggingConfiguration"] = {"DestinationBucketName": {"other": "x"}}
+    assert {"HF519", "HF529"} & {f.rule.id for f in judged(placed, template)}
+
+
 def test_a_store_that_nobody_declared_is_found(templates: dict[str, Json]) -> None:
     placed = PLACES[0]
     template = json.loads(json.dumps(templates[placed.id]))

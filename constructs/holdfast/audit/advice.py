@@ -9,18 +9,20 @@ from dataclasses import dataclass
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.declaration import Index, Table
+from holdfast.kinds.table.live import observed
 from holdfast.kinds.table.observed import GLOBAL_TABLE, Observed
 from holdfast.kinds.table.template import observe
 from holdfast.model.facts import Guard
 from holdfast.rules import GUARDING, KEY_RULES, TABLE_RULES
+from holdfast.rules.base import Rule
 from holdfast.rules.live import IMPORT
-from holdfast.shared.account import TableSeen
+from holdfast.shared.account import StoreSeen
 from holdfast.unknown import Unknown
 
 LONGEST = 240  # what CDK leaves of a path before its hash
 # What a deploy repairs without a call on the table: policies of the template, the key and the alarms.
 BESIDE = frozenset(
-    r.id for r in TABLE_RULES if r.guard in (Guard.RETAIN, Guard.ALARMS) or (r in KEY_RULES and r.guard is None)
+    r for r in TABLE_RULES if r.guard in (Guard.RETAIN, Guard.ALARMS) or (r in KEY_RULES and r.guard is None)
 )
 
 
@@ -58,9 +60,9 @@ class Way:
 def way(
     placed: Placed,
     own: StackSeen | Unknown | None,
-    live: Mapping[str, TableSeen | Unknown | None],
+    live: Mapping[str, StoreSeen | Unknown | None],
     elsewhere: Mapping[str, str],
-    off: Mapping[str, Collection[str]],
+    off: Mapping[str, Collection[Rule]],
     stores: Collection[str] = (),
 ) -> Way:
     """``own`` is the stack's deployed template, ``off`` the rules by which each table of it fails there.
@@ -79,11 +81,11 @@ def way(
                 refused[name] = f"a deploy would try to change {name}, which is not there, and fail: restore it first"
         elif where := _elsewhere(table, seen, placed.name, elsewhere.get(name)):
             taken[name] = _would_fail(name, where)
-        elif seen and (why := next(_refused(table, seen, there.observed), "")):
+        elif seen and (why := next(_refused(table, seen, observed(there)), "")):
             refused[name] = f"{why} (table {name})"
     if own is None:
         taken |= {name: _would_fail(name, "in no stack") for name in stores}
-    rekeyed = [name for name, rules in off.items() if GUARDING[Guard.CUSTOMER_KEY].id in rules]
+    rekeyed = [name for name, rules in off.items() if GUARDING[Guard.CUSTOMER_KEY] in rules]
     return Way(placed=placed, taken=taken, refused=refused, elsewhere=elsewhere, rekeyed=rekeyed)
 
 

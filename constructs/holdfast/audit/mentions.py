@@ -1,14 +1,25 @@
-"""What runs and names a table: variables, event sources, policies. Pure."""
+"""What runs and names a table: variables, event sources, policies, code; and whether it should. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from holdfast.audit.consumers import statements
-from holdfast.shared.account import Mention
+from holdfast.audit.places import here
+from holdfast.cfn.template import Source
+from holdfast.estate.estate import Estate
+from holdfast.estate.placement import Placed
+from holdfast.kinds.table.declaration import Governance, Table
+from holdfast.model.environment import Environment
+from holdfast.rules import live
+from holdfast.rules.base import Finding, Rule
+from holdfast.shared.account import Account, Mention
+from holdfast.unknown import Unknown
+from holdfast.verdict import PASS, Outcome, Verdict, fail, unknown
 
 ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:([a-z0-9*?-]*):([0-9*?]*):table/([A-Za-z0-9_.*?-]{1,255})(?=/|$)")
 NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
@@ -87,3 +98,109 @@ def _fitting(name: str, names: Collection[str]) -> Iterator[str]:
         yield name
     elif name.strip("*"):  # all tables is no table in particular
         yield from (n for n in names if fnmatchcase(n, name))
+
+
+# Whether it should
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Every table that is live or declared, by its name."""
+
+    live: frozenset[str]
+    unread: str | None  # a region whose tables could not be listed
+    read: Mapping[tuple[str, str], frozenset[str] | Unknown]  # by account and region
+    placed: Mapping[tuple[str, str], Placed]  # every declared table, by region and name, wherever it was read
+    declared: Mapping[str, tuple[Placed, Table]]
+    elsewhere: Mapping[str, str]  # what a table would be called in an environment that has not got it
+
+
+def judged(
+    every: Sequence[Placed], accounts: Sequence[Account], code: Sequence[Mention], estate: Estate
+) -> Iterator[Finding]:
+    names = _Names(
+        live=frozenset(n for a in accounts if not isinstance(a.tables, Unknown) for n in a.tables),
+        unread=next((a.region for a in accounts if isinstance(a.tables, Unknown)), None),
+        read={(a.id, a.region): a.tables if isinstance(a.tables, Unknown) else frozenset(a.tables) for a in accounts},
+        placed={(p.region, p.fill(t.name)): p for p in estate.placements() for t in p.tables},
+        declared={p.fill(t.name): (p, t) for p in reversed(every) for t in p.tables},
+        elsewhere={
+            Placed(p.stack, env).fill(
+                t.name
+            ): f"{p.fill(t.name)} would be called so in {env.label}, which does not have it"
+            for p in every
+            for env in estate.environments
+            for t in p.stack.tables
+            if env != p.env
+        },
+    )
+    for account in accounts:
+        environments = {p.env for p in every if here(account, p)}
+        # Where two environments share a region, nothing says which of them a function belongs to.
+        env = next(iter(environments)) if len(environments) == 1 else None
+        for mention in () if isinstance(account.mentions, Unknown) else account.mentions:
+            yield _mention(mention, env, names, account)
+    for mention in code:
+        yield _mention(mention, None, names, None)
+
+
+def _mention(mention: Mention, env: Environment | None, names: _Names, account: Account | None) -> Finding:
+    """``env`` is where the thing runs; code runs in all of them."""
+    placed, _ = names.declared.get(mention.table, (None, None))
+    rule, verdict = _elsewhere(mention, env, names, account) or _judge_mention(mention, env, names)
+    return Finding(
+        rule=rule,
+        outcome=verdict.outcome,
+        detail=verdict.detail,
+        table=mention.table,
+        stack=placed.name if placed else "no stack",
+        environment=env.label if env else placed.env.label if placed else None,
+        source=Source.LIVE if account else Source.DECLARATION,
+        where=f"{account.id}/{account.region}/{mention.where}" if account else mention.where,
+        fix=rule.remediation.format(table=mention.table) if verdict.outcome in (Outcome.FAIL, Outcome.UNKNOWN) else "",
+    )
+
+
+def _elsewhere(
+    mention: Mention, env: Environment | None, names: _Names, account: Account | None
+) -> tuple[Rule, Verdict] | None:
+    """An ARN that points out of where its mention was found: a name says nothing about it."""
+    if account is None or mention.place in (None, (account.id, account.region)):
+        return None
+    assert mention.place
+    owner, region = mention.place
+    said = f"{mention.where} names {mention.table} of account {owner} in {region}"
+    placed = names.placed.get((region, mention.table))
+    if env and placed and placed.env != env and owner in {a for a, _ in names.read}:
+        return live.ASTRAY, fail(f"{said}, which belongs to {placed.env.label}, but runs in {env.label}")
+    match names.read.get(mention.place):
+        case None:
+            return live.PHANTOM, Verdict(Outcome.EXEMPT, f"{said}, which was not read")
+        case Unknown(reason=reason):
+            return live.PHANTOM, unknown(f"{said}; tables there could not be listed: {reason}")
+        case there if mention.table in there:
+            return live.PHANTOM, PASS
+        case _:
+            return live.PHANTOM, fail(f"{said}, and there is no such table")
+
+
+def _judge_mention(mention: Mention, env: Environment | None, names: _Names) -> tuple[Rule, Verdict]:
+    said = f"{mention.where} names {mention.table}"
+    exists = mention.table in names.live
+    if mention.table in names.declared:
+        placed, table = names.declared[mention.table]
+        state = table.state
+        if env and placed.env != env:
+            return live.ASTRAY, fail(f"{said}, which belongs to {placed.env.label}, but runs in {env.label}")
+        if exists and (state.usage in live.RETIRED or state.governance is not Governance.STACK):
+            instead = f"; {placed.fill(state.replaced_by)} replaces it" if state.replaced_by else ""
+            kind = state.usage.value if state.usage in live.RETIRED else f"an {state.governance.value}"
+            return live.LEGACY_USED, fail(f"{said}, which is {kind}{instead}")
+    if not exists:
+        if names.unread:
+            return live.PHANTOM, unknown(f"{said}; tables of {names.unread} could not be listed")
+        hint = names.elsewhere.get(mention.table)
+        return live.PHANTOM, fail(f"{said}, and there is no such table{f' ({hint})' if hint else ''}")
+    if mention.kind == "code":
+        return live.HARD_CODED, fail(f"{said}: it is hard-coded")
+    return live.PHANTOM, PASS

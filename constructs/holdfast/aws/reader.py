@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.audit import mentions
-from holdfast.aws import alarms, calls, stores
+from holdfast.aws import calls, stores
 from holdfast.aws.failure import CallError, Kind
 from holdfast.aws.options import Options
 from holdfast.aws.session import Api, apis
@@ -19,12 +19,11 @@ from holdfast.cfn.template import Source, StackSeen
 from holdfast.contract.assembly import are_resources
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table import live as tables
-from holdfast.kinds.table.template import observe
+from holdfast.kinds.table.template import table_names
 from holdfast.model.facts import Encryption
 from holdfast.policy.required import DEFAULT
-from holdfast.shared.account import Account, Mention, Part, StackLive, Stores, TableSeen, Unreadable
+from holdfast.shared.account import Account, Mention, Part, StackLive, Stores, StoreSeen, Unreadable
 from holdfast.shared.calls import Call
-from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
 
 Progress = Callable[[int, int], None]  # calls that are done, of how many
@@ -151,7 +150,7 @@ class _Reader:
         stacks: Future[dict[str, StackLive] | Unknown],
         watching: Future[list[Any] | Unknown],
         topics: Future[list[Any] | Unknown],
-    ) -> dict[str, TableSeen]:
+    ) -> dict[str, StoreSeen]:
         prefix = f"arn:{self._api.partition}:dynamodb:{self._api.region}:{account}:table/"
         arns = {name: prefix + name for name in names}
         about = (calls.DESCRIBE_TABLE, calls.BACKUPS, calls.TIME_TO_LIVE, calls.RESOURCE_POLICY)
@@ -172,18 +171,20 @@ class _Reader:
         there = {name: table for name, answer in described.items() if (table := tables.described(answer)) is not None}
         around = self._surroundings(there, now, watching.result(), topics.result())
         owners = _owners(stacks.result())
-        found: dict[str, TableSeen] = {}
-        for name in (n for n in names if n not in gone):
-            answers = tables.Answers(
+        found = {
+            name: tables.Answers(
+                arn=arns[name],
                 table=there.get(name, _unknown(described[name])),
                 backups=_known(backups[name]),
                 ttl=_known(ttls[name]),
                 policy=None if _missing(policies[name]) else _known(policies[name]),
                 tags=tags[name],
+                owner=_stack(name, tags[name], owners),
             )
-            stack = _stack(name, answers.tags, owners)
-            found[name] = tables.seen(name, arns[name], answers, around, stack)
-        return found
+            for name in names
+            if name not in gone
+        }
+        return tables.seen(found, around, self._api.region)
 
     def _about_table(self, call: Call, name: str, arn: str) -> dict[str, Any] | CallError:
         key = {"ResourceArn": arn} if call is calls.RESOURCE_POLICY else {"TableName": name}
@@ -253,22 +254,18 @@ class _Reader:
         arns = sorted({arn for t in there.values() if (arn := tables.key_arn(t))})
         with ThreadPoolExecutor(WORKERS) as pool:
             keys = dict(zip(arns, pool.map(self._key, arns), strict=True))
-        reads = self._reads(there, now)
-        if isinstance(watching, Unknown):
-            return tables.Surroundings(keys=keys, watched=watching, alarms=watching, reads=reads)
-        heard = topics if isinstance(topics, Unknown) else {t["TopicArn"] for t in topics}
-        watched, found = alarms.by_table(watching, heard)
-        return tables.Surroundings(keys=keys, watched=watched, alarms=found, reads=reads)
+        heard = topics if isinstance(topics, Unknown) else [t["TopicArn"] for t in topics]
+        return tables.Surroundings(keys=keys, alarms=watching, topics=heard, reads=self._reads(there, now))
 
-    def _key(self, arn: str) -> ObservedKey | Encryption | Unknown:
+    def _key(self, arn: str) -> tables.Key:
         described = self._ask(Part.KEYS, calls.DESCRIBE_KEY, arn, KeyId=arn)
         if isinstance(described, Unknown):
             return described
-        if described["KeyMetadata"].get("KeyManager") == "AWS":
+        if tables.of_aws(described):
             return Encryption.AWS_MANAGED
         rotation = self._ask(Part.KEYS, calls.KEY_ROTATION, arn, KeyId=arn)
         policy = self._ask(Part.KEYS, calls.KEY_POLICY, arn, KeyId=arn, PolicyName="default")
-        return tables.key(arn, described, rotation, policy)
+        return tables.key(described, rotation, policy)
 
     def _alarms(self) -> list[Any] | Unknown:
         return self._list(Part.ALARMS, calls.ALARMS, AlarmTypes=["MetricAlarm"], MaxRecords=100)
@@ -314,7 +311,11 @@ class _Reader:
         topics: Future[list[Any] | Unknown],
     ) -> Stores:
         around = stores.Around(
-            account=account, stacks=stacks.result(), alarms=watching.result(), topics=topics.result(), key=self._key
+            account=account,
+            stacks=stacks.result(),
+            alarms=watching.result(),
+            topics=topics.result(),
+            key=lambda arn: tables.observed_key(arn, self._key(arn)),
         )
         return stores.read(
             self._api, self._places, around, lambda failure, about: self._hole(Part.STORES, failure, about)
@@ -436,7 +437,7 @@ def _owners(stacks: Mapping[str, StackLive] | Unknown) -> _Owners:
         if isinstance(stack.seen, Unknown):
             unread = Unknown(f"the template of {name} could not be read: {stack.seen.reason}")
         else:
-            found |= {o.name: name for o in observe(stack.seen) if isinstance(o.name, str)}
+            found |= {table: name for _, table in table_names(stack.seen) if isinstance(table, str)}
     return _Owners(found, unread)
 
 

@@ -43,6 +43,9 @@ class StackSeen:
     protected: bool | None = None
     source: Source = Source.TEMPLATE
     exports: Mapping[str, str] = field(default_factory=dict, repr=False)  # keys of other stacks, by their exports
+    # Of a live account: the ARNs of resources by logical id, and the types of resources that could not be listed.
+    arns: Mapping[str, str] = field(default_factory=dict, repr=False)
+    unread: Mapping[str, Unknown] = field(default_factory=dict)
 
     @cached_property
     def resolver(self) -> Resolver:
@@ -133,7 +136,7 @@ class StackSeen:
         return self._metrics_by_alarm.get(self.at(logical_id), [])
 
     def at(self, logical_id: str) -> str:
-        return f"{self.where}#{logical_id}"
+        return self.arns.get(logical_id) or f"{self.where}#{logical_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.audit.audit import Audit, audit, nothing_declared
+from holdfast.audit.audit import Audit, audit
+from holdfast.audit.places import nothing_declared
 from holdfast.aws.options import Keys, Options
 from holdfast.errors import InputError
 from holdfast.model.located import declarations

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from holdfast.audit.ages import UNREAD
-from holdfast.audit.audit import SAME_ACCOUNT, Audit
+from holdfast.audit.audit import Audit
 from holdfast.audit.consumers import (
     NEVER_READ,
     Lack,
@@ -19,6 +19,7 @@ from holdfast.audit.consumers import (
     policy,
     undecided,
 )
+from holdfast.audit.remedy import SAME_ACCOUNT
 from holdfast.aws.options import Options
 from holdfast.cli import accounts, options
 from holdfast.cli.output import say, tell

@@ -11,11 +11,12 @@ from holdfast.cfn.template import Source
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.declaration import Table
+from holdfast.kinds.table.live import observed
 from holdfast.model.environment import Environment
 from holdfast.model.facts import Durable, Encryption, Fact, Guard
 from holdfast.rules import GUARDING
 from holdfast.rules.base import ORDER, Finding
-from holdfast.shared.account import Account, StackLive, TableSeen
+from holdfast.shared.account import Account, StackLive, StoreSeen
 from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
 
@@ -110,8 +111,8 @@ def plan(
     return Plan(changes=[c for c in every if not c.key], left=left, keys=[c for c in every if c.key])
 
 
-def _step(f: Finding, placed: Placed, table: Table, account: Account, live: TableSeen, *, named: bool) -> Change | Left:
-    name, seen = placed.fill(table.name), live.observed
+def _step(f: Finding, placed: Placed, table: Table, account: Account, live: StoreSeen, *, named: bool) -> Change | Left:
+    name, seen = placed.fill(table.name), observed(live)
 
     def leave(why: str) -> Left:
         return Left(rule=f.rule.id, table=name, why=why)

@@ -34,8 +34,8 @@ def summary(outdir: Path, estate: Estate) -> str:
     rows = [
         [
             "environment",
-            "stack",
             "region",
+            "stack",
             "tables",
             "indexes",
             "other stores",
@@ -58,9 +58,9 @@ def summary(outdir: Path, estate: Estate) -> str:
                 + sum(len(assumed_of_store(p, s.store)) for s in stores),
             ]
             total = [a + b for a, b in zip(total, counts, strict=True)]
-            rows.append([env.label, p.name, p.region, *map(str, counts)])
-        rows.append([env.label, "all", "", *map(str, total)])
-    return table(rows, width(), headings=1, colour=coloured())
+            rows.append([env.label, p.region, p.name, *map(str, counts)])
+        rows.append([env.label, "", "all", *map(str, total)])
+    return table(rows, width(), headings=2, colour=coloured())
 
 
 def _stores(placed: Placed, stack: StackSeen) -> list[StoreSubject[Any]]:

@@ -76,12 +76,12 @@ def strangers(stack: StackSeen, placed: Placed, matched: Collection[str]) -> Ite
     if placed.stores and stack.rewritten is not None:
         return  # each of its stores is unknown already
     declared = {s.identifier(placed.fill(s.name), placed.region) for s in placed.stores}
-    logs = {
+    logs = [  # what stands there may be anything, also what no set takes
         dig(
             stack, stack.template["Resources"][i].get("Properties", {}), "LoggingConfiguration", "DestinationBucketName"
         )
         for i in matched
-    }
+    ]
     for kind in IDENTITY:
         for logical_id, resource in stack.possible(kind):
             if logical_id in matched or Reference(logical_id) in logs or cluster_of(stack, logical_id):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
@@ -87,12 +86,16 @@ def send(address: str, body: bytes, headers: Mapping[str, str], *, method: str, 
 @contextmanager
 def alone(home: Path = HOME) -> Iterator[None]:
     """One command at a time starts, fills or ends the emulator of a repository."""
+    from filelock import FileLock, Timeout
+
     private_folder(home.parent)
-    with append_private(home.parent / f"{home.name}.lock") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError("another `holdfast local` command is at work in this repository: wait for it") from None
+    file = home.parent / f"{home.name}.lock"
+    append_private(file).close()  # also when it was open to others
+    try:
+        held = FileLock(file).acquire(blocking=False)
+    except Timeout:
+        raise InputError("another `holdfast local` command is at work in this repository: wait for it") from None
+    with held:
         yield
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import importlib.util
 import json
 import os
-import pwd
 import re
 import shutil
 import stat
@@ -109,20 +107,24 @@ def temporary(binaries: Path | None = None, settings: Mapping[str, str] | None =
             _await(server, keeper, log)
             yield server
         finally:
-            fcntl.flock(users, fcntl.LOCK_UN)
+            users.close()
             keeper.wait()
 
 
 @contextmanager
 def kept(folder: Path, binaries: Path | None = None, settings: Mapping[str, str] | None = None) -> Iterator[Server]:
     """The server whose data is in the folder; commands at the same time share it, and the last one stops it."""
+    from filelock import FileLock
+
     binaries = binaries or _preferred()
     folder = folder.absolute()
     private_folder(folder)
     _check_data(folder / "data", binaries)
     keeper: subprocess.Popen[bytes] | None = None
+    append_private(folder / "turn").close()  # also when it was open to others
+    turn = FileLock(folder / "turn", poll_interval=0.01)  # one at a time starts or leaves
     with ExitStack() as held:
-        with _held(folder / "turn", fcntl.LOCK_EX):  # one at a time starts or leaves
+        with turn:
             users = held.enter_context(_held(folder / "users"))
             present = held.enter_context(_held(folder / "present"))
             server = _joined(folder, binaries)
@@ -136,9 +138,9 @@ def kept(folder: Path, binaries: Path | None = None, settings: Mapping[str, str]
         try:
             yield server
         finally:
-            with _held(folder / "turn", fcntl.LOCK_EX):
+            with turn:
                 last = _alone(present)
-                fcntl.flock(users, fcntl.LOCK_UN)
+                users.close()
                 if last:
                     _await_end(keeper, server.folder)
                 elif keeper:
@@ -153,6 +155,8 @@ def _preferred() -> Path:
 
 def _server_user() -> tuple[int, int] | None:
     """As whom the server runs, where that is not ourselves."""
+    import pwd
+
     if os.geteuid() != 0:
         return None
     try:
@@ -272,14 +276,20 @@ def _await_end(keeper: subprocess.Popen[bytes] | None, scratch: Path) -> None:
         time.sleep(0.01)
 
 
+# Users share a lock, and the keeper, which has the standard library alone, waits for it to be free; one who is killed
+# lets go of it. filelock's locks are exclusive, or SQLite's. As all else here it is POSIX's, and imported when needed.
 @contextmanager
-def _held(path: Path, kind: int = fcntl.LOCK_SH) -> Iterator[IO[bytes]]:
+def _held(path: Path) -> Iterator[IO[bytes]]:
+    import fcntl
+
     with append_private(path) as file:
-        fcntl.flock(file, kind)
+        fcntl.flock(file, fcntl.LOCK_SH)
         yield file
 
 
 def _alone(present: IO[bytes]) -> bool:
+    import fcntl
+
     try:
         fcntl.flock(present, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -11,7 +11,8 @@ from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
 
 if TYPE_CHECKING:
-    from holdfast.audit.audit import Audit, Row, StackRow
+    from holdfast.audit.audit import Audit
+    from holdfast.audit.rows import Row, StackRow
     from holdfast.rules.gap import Commit, Gap
 
 VERSION = 1

@@ -12,7 +12,8 @@ from holdfast.rules.base import Finding, Severity
 from holdfast.verdict import Outcome
 
 if TYPE_CHECKING:
-    from holdfast.audit.audit import Audit, Row
+    from holdfast.audit.audit import Audit
+    from holdfast.audit.rows import Row
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }

@@ -14,7 +14,8 @@ from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
 
 if TYPE_CHECKING:
-    from holdfast.audit.audit import Audit, Row
+    from holdfast.audit.audit import Audit
+    from holdfast.audit.rows import Row
 
 WORDS = {Outcome.FAIL: "FAIL", Outcome.UNKNOWN: "????", Outcome.PASS: "ok", Outcome.EXEMPT: "--"}
 COLOURS = {Outcome.FAIL: "31", Outcome.UNKNOWN: "33", Outcome.PASS: "32", Outcome.EXEMPT: "2"}

@@ -17,12 +17,13 @@ from holdfast.kinds.table.declaration import (
     Table,
     Usage,
 )
+from holdfast.kinds.table.live import observed
 from holdfast.kinds.table.observed import Observed
 from holdfast.model.declaration import DeclarationError
 from holdfast.model.environment import Aspect
 from holdfast.model.facts import Fact
 from holdfast.rules.base import Rule, Severity
-from holdfast.shared.account import IndexUse, TableSeen
+from holdfast.shared.account import IndexUse, StoreSeen
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
@@ -198,7 +199,7 @@ RULES = (
 )
 
 
-def retiring(placed: Placed, table: Table, live: TableSeen) -> Verdict:
+def retiring(placed: Placed, table: Table, live: StoreSeen) -> Verdict:
     state = table.state
     if state.usage not in RETIRED:
         return PASS
@@ -208,13 +209,13 @@ def retiring(placed: Placed, table: Table, live: TableSeen) -> Verdict:
     return fail(", ".join(parts))
 
 
-def superseded(placed: Placed, table: Table, live: TableSeen, successor: TableSeen | Unknown | None) -> Verdict:
+def superseded(placed: Placed, table: Table, live: StoreSeen, successor: StoreSeen | Unknown | None) -> Verdict:
     if table.state.replaced_by is None or table.state.usage is not Usage.DUPLICATE:
         return EXEMPT
     new = placed.fill(table.state.replaced_by)
     if successor is None:
         return fail(f"its successor {new} is not live, and it holds {holds(live)}")
-    counts = [live.items, successor.items if isinstance(successor, TableSeen) else successor]
+    counts = [live.items, successor.items if isinstance(successor, StoreSeen) else successor]
     for count in counts:
         if isinstance(count, Unknown):
             return unknown(f"items of it or of {new} cannot be counted: {count.reason}")
@@ -224,9 +225,10 @@ def superseded(placed: Placed, table: Table, live: TableSeen, successor: TableSe
     return PASS
 
 
-def index_value(index: str, use: IndexUse, live: TableSeen, *, of: int, days_old: int | None) -> Verdict:
+def index_value(index: str, use: IndexUse, live: StoreSeen, *, of: int, days_old: int | None) -> Verdict:
     """What one index ``of`` so many is worth: an empty one, or one that nobody reads, fails."""
-    seen = live.observed.indexes.get(index) if not isinstance(live.observed.indexes, Unknown) else None
+    indexes = observed(live).indexes
+    seen = None if isinstance(indexes, Unknown) else indexes.get(index)
     projection = seen.projection.value if isinstance(seen, Index) else "an unknown projection"
     says = f"{index}: {_count(use.items, 'item')}, {size(use.size)}, {_reads(use.reads)}, projects {projection}"
     cost = f"a new item is written up to {1 + of} times with {_count(of, 'index', 'indexes')}"
@@ -463,7 +465,7 @@ def _quoted(text: object) -> str:
 # Words
 
 
-def holds(live: TableSeen) -> str:
+def holds(live: StoreSeen) -> str:
     return f"{_count(live.items, 'item')}, {size(live.size)}"
 
 

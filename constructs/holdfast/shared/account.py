@@ -8,13 +8,13 @@ from datetime import datetime
 from enum import Enum
 
 from holdfast.cfn.template import StackSeen
-from holdfast.kinds.table.observed import Observed
 from holdfast.model.facts import Encryption
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
 
 # DeletionPolicy and UpdateReplacePolicy of a live table or key: the template that was deployed says, not the API.
 ONLY_IN_TEMPLATES = Unknown("the API does not show it, only the deployed template does")
+NOT_ASKED = Unknown("it is not asked of this kind of store")
 
 
 class Part(Enum):
@@ -48,20 +48,6 @@ class IndexUse:
     size: int | Unknown
     reads: float | Unknown  # consumed read units of the last 30 days
     status: str = "ACTIVE"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableSeen:
-    """A live table: what rules see of it, and what only a live table has."""
-
-    observed: Observed
-    arn: str
-    status: str | Unknown
-    created: datetime | Unknown
-    items: int | Unknown
-    size: int | Unknown
-    indexes: Mapping[str, IndexUse] | Unknown = field(default_factory=dict)
-    stack: str | Unknown | None = None  # which stack says that it made the table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,13 +104,19 @@ class Aspect(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSeen:
-    """A live store: one resource of ``stack``, which is what the API shows of all of them in CloudFormation's words."""
+    """A live table or store: one resource of ``stack``, which is what the APIs show, in CloudFormation's words."""
 
     arn: str
     stack: StackSeen
     logical_id: str
-    status: str = "available"  # of a database; the other stores are there or not
+    status: str | Unknown = "available"  # of a table or a database; the other stores are there or not
     unread: Mapping[Aspect, Unknown] = field(default_factory=dict)
+    # Of a table.
+    owner: str | Unknown | None = None  # which stack says that it made the table
+    created: datetime | Unknown = NOT_ASKED
+    items: int | Unknown = NOT_ASKED
+    size: int | Unknown = NOT_ASKED
+    indexes: Mapping[str, IndexUse] | Unknown = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +135,7 @@ class Account:
 
     id: str
     region: str
-    tables: Mapping[str, TableSeen] | Unknown
+    tables: Mapping[str, StoreSeen] | Unknown
     stacks: Mapping[str, StackLive] | Unknown
     deleted: Mapping[str, datetime] | Unknown = field(default_factory=dict)  # stacks that CloudFormation still lists
     mentions: tuple[Mention, ...] | Unknown = ()  # what was found; unreadable says where nobody could look

@@ -1,44 +1,176 @@
-"""What DynamoDB and KMS answer, as observations. Pure: answers in, TableSeen out."""
+"""What DynamoDB, KMS and CloudWatch answer, in CloudFormation's words. Pure: answers in, resources out."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.cfn.template import Source
-from holdfast.kinds.table.declaration import AttributeType, Index, Key
-from holdfast.kinds.table.observed import TABLE, Observed, parse_capacity, parse_index, parse_key, parse_kinds
+from holdfast.cfn.template import ALARM, TOPIC, Source, StackSeen
+from holdfast.kinds.table import template
+from holdfast.kinds.table.observed import TABLE, Observed
 from holdfast.model.facts import Encryption
-from holdfast.shared.account import ONLY_IN_TEMPLATES, IndexUse, TableSeen
-from holdfast.shared.key.observed import ObservedKey
+from holdfast.shared.account import ONLY_IN_TEMPLATES, IndexUse, StoreSeen
+from holdfast.shared.key.observed import ObservedKey, observe_key
 from holdfast.unknown import Unknown
 
 Answer = Mapping[str, Any]
+Resource = dict[str, Any]
+Key = Resource | Encryption | Unknown  # a customer's, AWS's, or one that cannot be read
+KEY = "AWS::KMS::Key"
+KEPT = {"DeletionPolicy": ONLY_IN_TEMPLATES, "UpdateReplacePolicy": ONLY_IN_TEMPLATES}
+USUAL = {"KeyState": "Enabled", "MultiRegion": False, "Origin": "AWS_KMS"}
 ROTATION_DAYS = 365  # what KMS does unless told otherwise
+UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
+OF_INDEX = ("IndexName", "KeySchema", "Projection")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
     """What was answered about one table; ``policy`` is None where there is none."""
 
+    arn: str
     table: Answer | Unknown
     backups: Answer | Unknown
     ttl: Answer | Unknown
     policy: Answer | Unknown | None
     tags: Mapping[str, str] | Unknown
+    owner: str | Unknown | None = None  # the stack that made it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What stands around the tables of an account: keys, alarms, and how often indexes were read."""
+    """What stands around the tables of an account: keys, alarms, topics, and how often indexes were read."""
 
-    keys: Mapping[str, ObservedKey | Encryption | Unknown]
-    watched: Mapping[str, frozenset[tuple[str | None, str]]] | Unknown
-    alarms: Mapping[str, Mapping[str, Mapping[str, Any]]] | Unknown
+    keys: Mapping[str, Key]
+    alarms: Collection[Answer] | Unknown
+    topics: Collection[str] | Unknown
     reads: Mapping[tuple[str, str], float] | Unknown
+
+
+def seen(found: Mapping[str, Answers], around: Surroundings, region: str | None = None) -> dict[str, StoreSeen]:
+    """Every live table, by name; what was not answered is Unknown, and so is an answer that cannot be understood."""
+    arns = {f"Table/{name}": answers.arn for name, answers in found.items()}
+    keys = {arn: f"Key{n}" for n, (arn, key) in enumerate(around.keys.items()) if isinstance(key, dict)}
+    stack = StackSeen(
+        id="",
+        where=region or "",
+        template={"Resources": dict(_resources(found, around, keys))},
+        region=region,
+        source=Source.LIVE,
+        arns=arns | {logical_id: arn for arn, logical_id in keys.items()},
+        unread={ALARM: around.alarms} if isinstance(around.alarms, Unknown) else {},
+    )
+    return {name: _seen(name, answers, around, stack) for name, answers in found.items()}
+
+
+def observed(live: StoreSeen) -> Observed:
+    """A live table as rules see it."""
+    return template.observed(live.stack, live.logical_id)
+
+
+def _resources(
+    found: Mapping[str, Answers], around: Surroundings, keys: Mapping[str, str]
+) -> Iterator[tuple[str, Resource]]:
+    encrypting = {**around.keys, **{arn: {"Ref": logical_id} for arn, logical_id in keys.items()}}
+    for name, answers in found.items():
+        yield f"Table/{name}", _table(name, answers, encrypting)
+    for arn, logical_id in keys.items():
+        key = around.keys[arn]
+        assert isinstance(key, dict)
+        yield logical_id, key
+    topics = {} if isinstance(around.topics, Unknown) else {arn: f"Topic{n}" for n, arn in enumerate(around.topics)}
+    for logical_id in topics.values():
+        yield logical_id, {"Type": TOPIC}
+    for n, alarm in enumerate(() if isinstance(around.alarms, Unknown) else around.alarms):
+        told = alarm.get("AlarmActions", ())
+        actions: Any = [{"Ref": topics[a]} if a in topics else a for a in told]
+        if isinstance(around.topics, Unknown) and alarm.get("ActionsEnabled", True) and any(":sns:" in a for a in told):
+            actions = around.topics
+        yield f"Alarm{n}", {"Type": ALARM, "Properties": {**alarm, "AlarmActions": actions}}
+
+
+def _seen(name: str, found: Answers, around: Surroundings, stack: StackSeen) -> StoreSeen:
+    t = found.table
+    return StoreSeen(
+        arn=found.arn,
+        stack=stack,
+        logical_id=f"Table/{name}",
+        status=_try(lambda: str(t["TableStatus"]), t),  # type: ignore[index]
+        owner=found.owner,
+        created=t if isinstance(t, Unknown) else _time(t.get("CreationDateTime")),
+        items=_count(t, "ItemCount"),
+        size=_count(t, "TableSizeBytes"),
+        indexes=_try(lambda: dict(_uses(name, _indexes(t, "Global"), around.reads)), t),
+    )
+
+
+def _table(name: str, found: Answers, keys: Mapping[str, Any]) -> Resource:
+    """One table as a template writes it."""
+    t = found.table
+
+    def of(name: str, *default: Any) -> Any:
+        """A member of DescribeTable's answer, as it is."""
+        return _try(lambda: t.get(name, *default), t)  # type: ignore[union-attr]
+
+    return _shaped(
+        {
+            "TableName": name,
+            "AttributeDefinitions": of("AttributeDefinitions"),
+            "KeySchema": of("KeySchema"),
+            "GlobalSecondaryIndexes": _try(lambda: [_index(i) for i in _indexes(t, "Global")], t),
+            "LocalSecondaryIndexes": _try(lambda: [_index(i) for i in _indexes(t, "Local")], t),
+            "BillingMode": _try(lambda: of("BillingModeSummary", {}).get("BillingMode"), t),
+            "ProvisionedThroughput": _try(lambda: _units(of("ProvisionedThroughput")), t),
+            "DeletionProtectionEnabled": _try(lambda: of("DeletionProtectionEnabled") is True, t),
+            "PointInTimeRecoverySpecification": _try(lambda: _recovery(found.backups), found.backups),
+            "TimeToLiveSpecification": _try(lambda: _expiry(found.ttl["TimeToLiveDescription"]), found.ttl),  # type: ignore[index]
+            "SSESpecification": _try(lambda: _encryption(t, keys), t),
+            "StreamSpecification": _try(lambda: _stream(of("StreamSpecification", {})), t),
+            "Tags": _try(lambda: _tags(found.tags), found.tags),
+            # Settings that no field of a declaration asks for.
+            "Replicas": _try(lambda: of("Replicas") or None, t),
+            "TableClass": _try(lambda: _class(of("TableClassSummary", {})), t),
+            "OnDemandThroughput": _try(lambda: _limits(of("OnDemandThroughput", {})), t),
+            "ResourcePolicy": _try(lambda: _policy(found.policy), found.policy),
+        },
+        TABLE,
+    )
+
+
+def _shaped(properties: Mapping[str, Any], kind: str) -> Resource:
+    return {"Type": kind, "Properties": {k: v for k, v in properties.items() if v is not None}, **KEPT}
+
+
+def of_aws(described: Answer) -> bool:
+    """Whether a key is AWS's own, of which nothing more can be asked."""
+    return bool(described["KeyMetadata"].get("KeyManager") == "AWS")
+
+
+def key(described: Answer, rotation: Answer | Unknown, policy: Answer | Unknown) -> Resource:
+    """A customer-managed key as KMS shows it."""
+    data = described["KeyMetadata"]
+    days = _try(lambda: rotation.get("RotationPeriodInDays"), rotation)  # type: ignore[union-attr]
+    return _shaped(
+        {
+            "EnableKeyRotation": _try(lambda: rotation["KeyRotationEnabled"] is True, rotation),  # type: ignore[index]
+            "KeyPolicy": _try(lambda: json.loads(policy["Policy"]), policy),  # type: ignore[index]
+            "RotationPeriodInDays": None if isinstance(days, Unknown) or days == ROTATION_DAYS else days,
+            # Named with their values, because an external key may have others than a stack's own.
+            **{f"{name} {data[name]}": True for name, usual in USUAL.items() if data.get(name, usual) != usual},
+        },
+        KEY,
+    )
+
+
+def observed_key(arn: str, found: Key) -> ObservedKey | Encryption | Unknown:
+    """A key by itself, as rules see it."""
+    if not isinstance(found, dict):
+        return found
+    alone = {"Resources": {"Key": found}}
+    return observe_key(StackSeen(id="", where=arn, template=alone, source=Source.LIVE, arns={"Key": arn}), "Key")
 
 
 def key_arn(table: Answer | Unknown) -> str | None:
@@ -59,139 +191,77 @@ def described(answer: Any) -> Answer | None:
 
 
 def index_names(table: Answer) -> list[str]:
-    """The indexes of a table that can be asked about by name; one that is being deleted is no longer one."""
-    indexes = table.get("GlobalSecondaryIndexes")
-    found = [i for i in indexes if isinstance(i, Mapping)] if isinstance(indexes, list) else []
-    return [i["IndexName"] for i in found if isinstance(i.get("IndexName"), str) and not _going(i)]
+    """The indexes of a table that can be asked about by name."""
+    found = _try(lambda: [i.get("IndexName") for i in _indexes(table, "Global")])
+    return [] if isinstance(found, Unknown) else [name for name in found if isinstance(name, str)]
 
 
-def _going(index: Answer) -> bool:
-    return index.get("IndexStatus") == "DELETING"
+def _indexes(t: Any, kind: str) -> list[Answer]:
+    """One that is being deleted is no longer an index."""
+    return [i for i in t.get(f"{kind}SecondaryIndexes", ()) if i.get("IndexStatus") != "DELETING"]
 
 
-def seen(name: str, arn: str, found: Answers, around: Surroundings, stack: str | Unknown | None) -> TableSeen:
-    """One live table; what was not answered is Unknown, and so is an answer that cannot be understood."""
-    t = found.table
-    if not isinstance(t, Unknown):
-        arn = str(t.get("TableArn", arn))
-    return TableSeen(
-        observed=observed(name, arn, found, around, stack if isinstance(stack, str) else ""),
-        arn=arn,
-        status=_try(lambda: str(_of(t, "TableStatus")), t),
-        created=t if isinstance(t, Unknown) else _time(t.get("CreationDateTime")),
-        items=_count(t, "ItemCount"),
-        size=_count(t, "TableSizeBytes"),
-        indexes=_try(lambda: dict(_uses(name, _of(t, "GlobalSecondaryIndexes", ()), around.reads)), t),
-        stack=stack,
-    )
+def _index(i: Answer) -> dict[str, Any]:
+    units, limits = _units(i.get("ProvisionedThroughput")), _limits(i.get("OnDemandThroughput", {}))
+    more = {"ProvisionedThroughput": units, "OnDemandThroughput": limits}
+    return {**{k: i[k] for k in OF_INDEX}, **{k: v for k, v in more.items() if v}}
 
 
-def observed(name: str, arn: str, found: Answers, around: Surroundings, stack: str) -> Observed:
-    t = found.table
-    kinds = _try(lambda: parse_kinds(_of(t, "AttributeDefinitions")), t)
-    recovery, days = _recovery(found.backups)
-    return Observed(
-        source=Source.LIVE,
-        stack=stack,
-        where=arn,
-        type=TABLE,
-        name=name,
-        key=_try(lambda: _key(_of(t, "KeySchema"), kinds), t, kinds),
-        indexes=_try(lambda: dict(_indexes(_of(t, "GlobalSecondaryIndexes", []), kinds)), t, kinds),
-        billing=_try(lambda: _of(t, "BillingModeSummary", {}).get("BillingMode", "PROVISIONED"), t),
-        deletion_protection=_try(lambda: _of(t, "DeletionProtectionEnabled", False) is True, t),
-        deletion_policy=ONLY_IN_TEMPLATES,
-        update_replace_policy=ONLY_IN_TEMPLATES,
-        recovery=recovery,
-        recovery_days=days,
-        ttl=_try(lambda: _expiry(_of(found.ttl, "TimeToLiveDescription")), found.ttl),
-        encryption=_try(lambda: _encryption(t, around.keys), t),
-        tags=found.tags
-        if isinstance(found.tags, Unknown)
-        else {k: v for k, v in found.tags.items() if not k.startswith("aws:")},
-        stream=_try(lambda: _stream(_of(t, "StreamSpecification", {})), t),
-        watched=around.watched if isinstance(around.watched, Unknown) else around.watched.get(name, frozenset()),
-        alarms=around.alarms if isinstance(around.alarms, Unknown) else around.alarms.get(name, {}),
-        extras=_try(lambda: dict(_extras(t, found.policy)), t, found.policy),
-        local_indexes=_try(lambda: dict(_indexes(_of(t, "LocalSecondaryIndexes", []), kinds)), t, kinds),
-        capacity=_try(lambda: parse_capacity(_of(t, "ProvisionedThroughput", None)), t),
-    )
+def _units(throughput: Any) -> dict[str, Any] | None:
+    return {k: throughput[k] for k in UNITS} if throughput and any(throughput[k] for k in UNITS) else None
 
 
-def key(arn: str, described: Answer, rotation: Answer | Unknown, policy: Answer | Unknown) -> ObservedKey | Encryption:
-    """A key as KMS shows it; AWS's own has no owner here."""
-    data = described["KeyMetadata"]
-    if data.get("KeyManager") == "AWS":
-        return Encryption.AWS_MANAGED
-    return ObservedKey(
-        where=str(data.get("Arn", arn)),
-        rotation=_try(lambda: _of(rotation, "KeyRotationEnabled") is True, rotation),
-        policy=_try(lambda: json.loads(_of(policy, "Policy")), policy),
-        deletion_policy=ONLY_IN_TEMPLATES,
-        update_replace_policy=ONLY_IN_TEMPLATES,
-        extras=frozenset(_key_extras(data, rotation)),
-    )
+def _recovery(backups: Any) -> dict[str, Any]:
+    pitr = backups["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
+    on = pitr.get("PointInTimeRecoveryStatus", "DISABLED") == "ENABLED"
+    days = pitr.get("RecoveryPeriodInDays")
+    return {"PointInTimeRecoveryEnabled": on} | ({} if days is None else {"RecoveryPeriodInDays": days})
 
 
-def _key_extras(data: Answer, rotation: Answer | Unknown) -> Iterator[str]:
-    if data.get("KeyState", "Enabled") != "Enabled":
-        yield f"KeyState {data['KeyState']}"
-    if data.get("MultiRegion"):
-        yield "MultiRegion"
-    if data.get("Origin", "AWS_KMS") != "AWS_KMS":
-        yield "Origin"
-    if not isinstance(rotation, Unknown) and rotation.get("RotationPeriodInDays", ROTATION_DAYS) != ROTATION_DAYS:
-        yield "RotationPeriodInDays"
-
-
-def _encryption(t: Answer | Unknown, keys: Mapping[str, ObservedKey | Encryption | Unknown]) -> Any:
-    arn = key_arn(t)
-    if arn:
-        return keys.get(arn, Unknown(f"key {arn} was not read"))
-    sse = _of(t, "SSEDescription", {})
-    if sse.get("Status") in ("ENABLED", "ENABLING", "UPDATING"):
-        return Unknown("it is encrypted with a key that DynamoDB does not name")
-    return Encryption.AWS_OWNED
-
-
-def _recovery(backups: Answer | Unknown) -> tuple[bool | Unknown, int | Unknown | None]:
-    pitr = _try(lambda: _of(backups, "ContinuousBackupsDescription").get("PointInTimeRecoveryDescription", {}), backups)
-    status = _try(lambda: pitr.get("PointInTimeRecoveryStatus", "DISABLED"), pitr)
-    if isinstance(status, Unknown):
-        return status, status
-    return status == "ENABLED", pitr.get("RecoveryPeriodInDays")
-
-
-def _expiry(ttl: Answer) -> str | Unknown | None:
+def _expiry(ttl: Answer) -> dict[str, Any]:
     # What is being switched off no longer protects; what is being switched on is on within the hour.
-    if ttl.get("TimeToLiveStatus") not in ("ENABLED", "ENABLING"):
-        return None
-    attribute = ttl.get("AttributeName")
-    return str(attribute) if attribute else Unknown("DynamoDB does not name the attribute")
+    on = ttl.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+    attribute = ttl.get("AttributeName") or Unknown("DynamoDB does not name the attribute")
+    return {"Enabled": True, "AttributeName": attribute} if on else {"Enabled": False}
 
 
-def _stream(stream: Answer) -> str | None:
-    return str(stream["StreamViewType"]) if stream.get("StreamEnabled") else None
+def _encryption(t: Any, keys: Mapping[str, Any]) -> dict[str, Any] | Unknown | None:
+    if arn := key_arn(t):
+        key = keys.get(arn, Unknown(f"key {arn} was not read"))
+        managed = key is Encryption.AWS_MANAGED
+        return {"SSEEnabled": True, "SSEType": "KMS"} | ({} if managed else {"KMSMasterKeyId": key})
+    if t.get("SSEDescription", {}).get("Status") in ("ENABLED", "ENABLING", "UPDATING"):
+        return Unknown("it is encrypted with a key that DynamoDB does not name")
+    return None
 
 
-def _key(schema: Sequence[Mapping[str, str]], kinds: Mapping[str, AttributeType]) -> Key:
-    if len({part["KeyType"] for part in schema}) < len(schema):
-        raise ValueError("several attributes make up one part of the key, which no declaration can ask for")
-    return parse_key(schema, kinds)
+def _stream(stream: Answer) -> dict[str, str] | None:
+    return {"StreamViewType": str(stream["StreamViewType"])} if stream.get("StreamEnabled") else None
 
 
-def _indexes(indexes: Sequence[Answer], kinds: Mapping[str, AttributeType]) -> Iterator[tuple[str, Index | Unknown]]:
-    for index in (i for i in indexes if not _going(i)):
-        yield (
-            index["IndexName"],
-            _try(lambda index=index: _key(index["KeySchema"], kinds) and parse_index(index, kinds)),
-        )
+def _tags(tags: Any) -> list[dict[str, str]]:
+    """Without CloudFormation's own."""
+    return [{"Key": k, "Value": v} for k, v in tags.items() if not k.startswith("aws:")]
+
+
+def _class(summary: Answer) -> str | None:
+    kind = summary.get("TableClass", "STANDARD")
+    return None if kind == "STANDARD" else str(kind)
+
+
+def _limits(throughput: Answer) -> dict[str, Any] | None:
+    return {k: v for k, v in throughput.items() if v not in (None, -1)} or None  # -1 takes a limit away
+
+
+def _policy(policy: Any) -> dict[str, Any] | None:
+    text = policy.get("Policy") if policy is not None else None
+    return {"PolicyDocument": json.loads(text)} if text else None
 
 
 def _uses(
-    name: str, indexes: Sequence[Answer], reads: Mapping[tuple[str, str], float] | Unknown
+    name: str, indexes: list[Answer], reads: Mapping[tuple[str, str], float] | Unknown
 ) -> Iterator[tuple[str, IndexUse]]:
-    for index in (i for i in indexes if not _going(i)):
+    for index in indexes:
         own = index["IndexName"]
         known = reads if isinstance(reads, Unknown) else reads.get((name, own), Unknown("CloudWatch left it out"))
         yield (
@@ -203,25 +273,6 @@ def _uses(
                 status=str(index.get("IndexStatus", "ACTIVE")),
             ),
         )
-
-
-def _extras(t: Answer | Unknown, policy: Answer | Unknown | None) -> Iterator[tuple[str, Any]]:
-    """Settings that no field of a declaration asks for, named and shaped as CloudFormation has them."""
-    if replicas := _of(t, "Replicas", []):
-        yield "Replicas", replicas
-    if (kind := _of(t, "TableClassSummary", {}).get("TableClass", "STANDARD")) != "STANDARD":
-        yield "TableClass", kind
-    if limits := _limits(_of(t, "OnDemandThroughput", {})):
-        yield "OnDemandThroughput", limits
-    of_indexes = [_limits(i.get("OnDemandThroughput", {})) for i in _of(t, "GlobalSecondaryIndexes", [])]
-    if any(of_indexes):
-        yield "GlobalSecondaryIndexes.OnDemandThroughput", of_indexes
-    if policy is not None and (text := _of(policy, "Policy", None)):
-        yield "ResourcePolicy", {"PolicyDocument": json.loads(text)}
-
-
-def _limits(throughput: Answer) -> dict[str, Any]:
-    return {k: v for k, v in throughput.items() if v not in (None, -1)}  # -1 takes a limit away
 
 
 def _count(answer: Answer | Unknown, name: str) -> int | Unknown:
@@ -236,11 +287,6 @@ def _time(value: Any) -> datetime | Unknown:
         return datetime.fromtimestamp(value, UTC)
     except (TypeError, ValueError, OverflowError, OSError):
         return Unknown("DynamoDB gives no time")
-
-
-def _of(answer: Any, name: str, *default: Any) -> Any:
-    """A member of an answer that is there; ``_try`` has looked at the Unknowns before."""
-    return answer.get(name, *default) if default else answer[name]
 
 
 def _try(parse: Any, *sources: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.cfn.intrinsics import Reference
-from holdfast.cfn.template import StackSeen, flag, heard, name_of
+from holdfast.cfn.template import ALARM, StackSeen, flag, heard, name_of
 from holdfast.cfn.tree import mapping
 from holdfast.kinds.table.declaration import AttributeType, Index, Key
 from holdfast.kinds.table.extra import DECLARED
@@ -44,15 +44,20 @@ def table_names(stack: StackSeen) -> Iterator[tuple[str, str | Unknown]]:
 def observe(stack: StackSeen) -> Iterator[Observed]:
     """Every table of a stack; one that is not formed as CloudFormation wants it is unknown in every respect."""
     for kind in (TABLE, GLOBAL_TABLE):
-        for logical_id, resource in stack.possible(kind):
-            if (unsure := _unsure(stack, resource)) is not None:
-                yield _unreadable(stack, logical_id, kind, unsure)
-                continue
-            try:
-                yield _observe(stack, logical_id, resource)
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
-                malformed = Unknown(f"the table is malformed ({type(error).__name__}: {error})")
-                yield _unreadable(stack, logical_id, kind, malformed)
+        for logical_id, _ in stack.possible(kind):
+            yield observed(stack, logical_id)
+
+
+def observed(stack: StackSeen, logical_id: str) -> Observed:
+    """One table of a template or of an account."""
+    resource = stack.template["Resources"][logical_id]
+    if (unsure := _unsure(stack, resource)) is not None:
+        return _unreadable(stack, logical_id, resource["Type"], unsure)
+    try:
+        return _observe(stack, logical_id, resource)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        malformed = Unknown(f"the table is malformed ({type(error).__name__}: {error})")
+        return _unreadable(stack, logical_id, resource["Type"], malformed)
 
 
 def _unsure(stack: StackSeen, resource: Mapping[str, Any]) -> Unknown | None:
@@ -90,7 +95,7 @@ def _observe(stack: StackSeen, logical_id: str, resource: Mapping[str, Any]) -> 
         stream=get(get(p, "StreamSpecification", {}), "StreamViewType"),
         watched=_watched(name, stack),
         alarms=_alarms(name, stack),
-        extras=dict(_extras(mapping(p))),
+        extras=_whole(dict(_extras(mapping(p)))),
         local_indexes=_indexes(get(p, "LocalSecondaryIndexes", []), kinds),
         capacity=_try(parse_capacity, get(p, "ProvisionedThroughput")),
     )
@@ -103,6 +108,11 @@ def _extras(p: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         parts = p.get(name)
         for part in parts if isinstance(parts, list) else [parts]:
             yield from ((f"{name}.{k}", v) for k, v in _beside(mapping(part), known))
+
+
+def _whole(extras: dict[str, Any]) -> dict[str, Any] | Unknown:
+    """One that could not be read may not be there at all."""
+    return next((value for value in extras.values() if isinstance(value, Unknown)), extras)
 
 
 def _beside(part: dict[str, Any], known: frozenset[str]) -> Iterator[tuple[str, Any]]:
@@ -138,22 +148,28 @@ def _unreadable(stack: StackSeen, logical_id: str, kind: str, why: Unknown) -> O
 
 def _alarms(name: str | Unknown, stack: StackSeen) -> Mapping[str, Mapping[str, Any]] | Unknown:
     """The alarms that read a metric of a table, by their names."""
-    if isinstance(name, Unknown):
-        return Unknown("alarms are matched by the table's name, which cannot be read")
-    own = dict.fromkeys(m.where.rpartition("#")[2] for m in stack.metrics_by_table.get(name, ()))
+    if (unread := _unmatched(name, stack)) is not None:
+        return unread
+    own = dict.fromkeys(m.where.rpartition("#")[2] for m in stack.metrics_by_table.get(str(name), ()))
     found: dict[str, Mapping[str, Any]] = {}
     for alarm in (stack.alarms[i] for i in own):
         label = str(alarm.get("AlarmName"))
-        # Two alarms of one name are one alarm, and nobody knows which.
+        # Two alarms of one name are one alarm, and which of them cannot be told.
         found[label] = alarm | {"heard": heard(stack, alarm)} if label not in found else {}
     return found
 
 
-def _watched(name: str | Unknown, stack: StackSeen) -> frozenset[tuple[str | None, str]] | Unknown:
+def _unmatched(name: str | Unknown, stack: StackSeen) -> Unknown | None:
     if isinstance(name, Unknown):
         return Unknown("alarms are matched by the table's name, which cannot be read")
+    return stack.unread.get(ALARM)
+
+
+def _watched(name: str | Unknown, stack: StackSeen) -> frozenset[tuple[str | None, str]] | Unknown:
+    if (unread := _unmatched(name, stack)) is not None:
+        return unread
     # How often an operation was called says nothing about how long it took.
-    own = [m for m in stack.metrics_by_table.get(name, ()) if m.stat != "SampleCount"]
+    own = [m for m in stack.metrics_by_table.get(str(name), ()) if m.stat != "SampleCount"]
     return frozenset((str(i) if (i := m.dimensions.get(INDEX)) else None, str(m.metric)) for m in own)
 
 

@@ -44,15 +44,16 @@ def exported_keys(stack: StackSeen) -> Iterator[tuple[str, str]]:
 
 
 def observe_key(stack: StackSeen, logical_id: str) -> ObservedKey | Unknown:
-    """A key of the same template."""
+    """A key of the same template, or of the same account."""
     resource = mapping(stack.template["Resources"].get(logical_id))
     if resource.get("Type") != "AWS::KMS::Key" or stack.present(resource) is not True:
         return Unknown(f"{logical_id} is no key of this template")
     p = resource.get("Properties", {})
+    policy = mapping(p).get("KeyPolicy", {})
     return ObservedKey(
         where=stack.at(logical_id),
         rotation=flag(stack.resolver.get(p, "EnableKeyRotation", False)),
-        policy=policy if isinstance(policy := mapping(p).get("KeyPolicy", {}), dict) else Unknown("no policy document"),
+        policy=policy if isinstance(policy, dict | Unknown) else Unknown("no policy document"),
         deletion_policy=stack.resolver.get(resource, "DeletionPolicy"),
         update_replace_policy=stack.resolver.get(resource, "UpdateReplacePolicy"),
         extras=frozenset(mapping(p)) - DECLARABLE_OF_KEY,
