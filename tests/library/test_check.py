@@ -248,10 +248,10 @@ def _huge(folder: Path) -> None:
     [
         (_no_manifest, "is not a CDK output folder (no manifest.json): run `cdk synth -c env=all` first"),
         (_write("manifest.json", "{"), "manifest.json is not JSON"),
-        (_write("manifest.json", "[]"), "manifest.json is no CloudFormation template"),
+        (_write("manifest.json", "[]"), "manifest.json is not a CloudFormation template"),
         (_write("manifest.json", "{}"), "is not a CDK manifest (no artifacts)"),
         (_write("Retired-live.template.json", "{oops"), "Retired-live.template.json is not JSON"),
-        (_write("Retired-live.template.json", "3"), "Retired-live.template.json is no CloudFormation template"),
+        (_write("Retired-live.template.json", "3"), "Retired-live.template.json is not a CloudFormation template"),
         (_write("Retired-live.template.json", '{"Resources": []}'), "is not a CloudFormation template (Resources)"),
         (_write("Retired-live.template.json", '{"Resources": {"A": 1}}'), "is not a CloudFormation template"),
         (lambda folder: (folder / "Retired-live.template.json").unlink(), "cannot be read (No such file"),

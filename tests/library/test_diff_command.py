@@ -234,7 +234,7 @@ def test_a_stack_is_followed_through_another_construct_id(repository: Path, diff
     assert (code, err) == (0, "1 changed\n")
     assert out.splitlines()[1:] == [
         "CHANGED   News",
-        f'          its contract has another name, and CloudFormation the same stack: stack/id "{NEWS}" → "News"',
+        f'          its contract has another name; it is the same stack of CloudFormation: stack/id "{NEWS}" → "News"',
     ]
     edit(repository, "News", unprotect)
     code, out, err = diff("--against", "HEAD")

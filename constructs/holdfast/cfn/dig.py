@@ -25,7 +25,7 @@ def dig(stack: StackSeen, found: Any, *path: str, default: Any = None) -> Any:
             found = found[0] if isinstance(found, list) and len(found) == 1 else found
             target = stack.template["Resources"].get(found.logical_id) if isinstance(found, Reference) else None
             if not isinstance(target, dict) or stack.present(target) is not True:
-                return Unknown(f"{plain} is no resource of this template")
+                return Unknown(f"{plain} is not a resource of this template")
             found = target.get("Properties", {})
     return found
 
@@ -77,7 +77,7 @@ def mentioned(raw: Any) -> set[str]:
 def without_account(stack: StackSeen, raw: Any) -> str | Unknown:
     """A text without the number of the account, which no template knows."""
     found = Resolver(stack.template, stack.region).text(_without_account(raw))
-    return found if isinstance(found, str | Unknown) else Unknown(f"{found!r} is no name")
+    return found if isinstance(found, str | Unknown) else Unknown(f"{found!r} is not a name")
 
 
 def _without_account(raw: Any) -> Any:

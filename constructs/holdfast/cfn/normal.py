@@ -1,4 +1,4 @@
-"""One spelling for everything that CloudFormation takes as the same, whoever wrote the template."""
+"""One spelling for everything that CloudFormation takes as the same."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ class AlarmMetric:
 def name_of(stack: StackSeen, value: Any) -> str | Unknown:
     """A name that functions may make up; a Ref stands for the name of what it refers to."""
     found = stack.resolver.text(value)
-    return found if isinstance(found, str | Unknown) else Unknown(f"{found!r} is no name")
+    return found if isinstance(found, str | Unknown) else Unknown(f"{found!r} is not a name")
 
 
 def _alarm_metrics(stack: StackSeen) -> Iterator[AlarmMetric]:
@@ -175,7 +175,7 @@ def _read_alarm(stack: StackSeen, logical_id: str, p: Any) -> list[AlarmMetric]:
         if metric.get("Namespace") == "AWS/DynamoDB":
             dimensions = {str(d["Name"]): d["Value"] for d in metric.get("Dimensions", [])}
             name = metric.get("MetricName", "")
-            read = name if isinstance(name, str | Unknown) else Unknown(f"{name!r} is no metric")
+            read = name if isinstance(name, str | Unknown) else Unknown(f"{name!r} is not a metric")
             found.append(AlarmMetric(where=stack.at(logical_id), metric=read, stat=str(stat), dimensions=dimensions))
     return found
 
@@ -194,7 +194,7 @@ def flag(value: Any) -> bool | Unknown:
         return value
     if str(value).lower() in {"true", "false"}:
         return str(value).lower() == "true"
-    return Unknown(f"{value!r} is no boolean")
+    return Unknown(f"{value!r} is neither true nor false")
 
 
 def _dimensions(properties: Any) -> Iterator[dict[str, Any]]:

@@ -169,5 +169,5 @@ def load(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"{path} is not JSON ({error}): {AGAIN}") from None
     if not isinstance(document, dict):
-        raise InputError(f"{path} is no CloudFormation template: {AGAIN}")
+        raise InputError(f"{path} is not a CloudFormation template: {AGAIN}")
     return document

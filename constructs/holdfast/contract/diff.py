@@ -11,9 +11,8 @@ from typing import Any
 
 from holdfast.cfn.compare import ABSENT, Difference, differences, same, value_at
 from holdfast.cfn.facts import facts
-from holdfast.cfn.template import ALARM, TOPIC
 from holdfast.cfn.tree import items, read
-from holdfast.cfn.types import KEY
+from holdfast.cfn.types import ALARM, KEY, TOPIC
 from holdfast.contract import conditional, guards, pairing, policies
 from holdfast.contract.guards import (
     environment,
@@ -105,7 +104,7 @@ def diff(base: Mapping[str, Json], head: Mapping[str, Json]) -> list[Change]:
 
 
 def _called(old: str, new: str, contract: Json) -> Change:
-    says = "its contract has another name, and CloudFormation the same stack"
+    says = "its contract has another name; it is the same stack of CloudFormation"
     of, path = environment(contract), ("stack", "id")
     return Change(kind=Kind.CHANGED, stack=new, environment=of, path=path, before=old, after=new, says=says)
 
@@ -451,32 +450,17 @@ class _Stack:
         return bool(watched) and not watched & set(self.left.values())
 
     def _other(self, here: partial[Change], old: Json, d: Difference, *, fine: bool) -> Change:
+        told = partial(here, path=d.path, before=d.before, after=d.after)
         says = _remade(type_of(old), d.path)
         if says and guards.holds(old):
-            return here(
-                kind=Kind.REPLACED,
-                path=d.path,
-                before=d.before,
-                after=d.after,
-                says=f"{says}; {_fate(old)}",
-                approvable=fine,
-            )
+            return told(kind=Kind.REPLACED, says=f"{says}; {_fate(old)}", approvable=fine)
         if not says and store_name(old) is not None and d.path[1:2] and (carries := OF_STORE.get(d.path[1])):
-            return here(path=d.path, before=d.before, after=d.after, says=carries, reaches=d.before is ABSENT)
-        return here(path=d.path, before=d.before, after=d.after, says=says)
+            return told(says=carries, reaches=d.before is ABSENT)
+        return told(says=says)
 
     def _of(self, kind: Kind, logical_id: str, resource: Json, **more: Any) -> partial[Change]:
-        return partial(
-            Change,
-            **{
-                "kind": kind,
-                "stack": self.id,
-                "environment": self.environment,
-                "resource": logical_id,
-                "type": type_of(resource),
-                **more,
-            },
-        )
+        of = {"stack": self.id, "environment": self.environment, "resource": logical_id, "type": type_of(resource)}
+        return partial(Change, **{"kind": kind, **of, **more})
 
 
 def _store(logical_id: str, resource: Any) -> str | None:

@@ -60,13 +60,8 @@ LIFETIMES, CLASSES = ("transient", "durable"), ("operational", "personal")
 UNTOUCHABLE = frozenset(g.short for g in (Guard.DELETION_PROTECTION, Guard.RETAIN, Guard.CUSTOMER_KEY))
 FACTS = frozenset({"data class", "lifetime"})
 FIRST = (Guard.DELETION_PROTECTION, Guard.RETAIN, Guard.PITR, Guard.CUSTOMER_KEY)
-SHORT = (
-    *(g.short for g in FIRST),
-    "backups",
-    "versions",
-    "lock",
-    Guard.TTL.short,
-)  # in the order in which they are said
+# In the order in which they are said.
+SHORT = (*(g.short for g in FIRST), "backups", "versions", "lock", Guard.TTL.short)
 EVERYWHERE = (
     GuardReading("retained (DeletionPolicy)", ("DeletionPolicy",), kept, Guard.RETAIN.short),
     GuardReading("retained (UpdateReplacePolicy)", ("UpdateReplacePolicy",), kept, Guard.RETAIN.short),

@@ -60,7 +60,7 @@ def unacceptable(contract: Json) -> Iterator[str]:
 
 
 def _named_secret(path: tuple[str, ...], leaf: str) -> bool:
-    """A password's own property, a variable or a parameter whose name says so; where a secret is, is none."""
+    """A password's own property, a variable or a parameter whose name says so; the place of a secret is not one."""
     plain = DYNAMIC.sub("", leaf.replace(REFERENCE, ""))
     if leaf.startswith("arn:") or not PLAIN.search(plain) or _argument(path):
         return False

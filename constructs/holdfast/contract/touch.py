@@ -1,4 +1,4 @@
-"""What stacks that nobody declared do to declared stores: grants, triggers, copies, a second one of the name. Pure."""
+"""What undeclared stacks do to declared stores: grants, triggers, copies, a second store of the same name. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from holdfast.kinds.table.observed import TABLE
 
 Json = dict[str, Any]
 WORD = re.compile(r"[A-Za-z0-9_.*?-]+")
-# Whoever only knows a name cannot do anything with it; a role or a policy is what lets them.
+# To know a name does not give access to the store; a role or a policy does.
 HARMLESS = (
     "AWS::CloudWatch::",
     "AWS::ECS::TaskDefinition",

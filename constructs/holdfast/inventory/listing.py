@@ -46,11 +46,7 @@ def entry(placed: Placed, table: Table) -> dict[str, Any]:
     state, seen = table.state, table.state.sighting
     return {
         "table": placed.fill(table.name),
-        "environment": placed.env.label,
-        "region": placed.region,
-        "system": placed.stack.system,
-        "stack": placed.name,
-        "owner": placed.stack.owner,
+        **_place(placed),
         "purpose": table.purpose,
         "key": _key(table.key),
         "indexes": [_index(i, local=n >= len(table.indexes)) for n, i in enumerate(table.every_index)],
@@ -75,6 +71,16 @@ def entry(placed: Placed, table: Table) -> dict[str, Any]:
     }
 
 
+def _place(placed: Placed) -> dict[str, Any]:
+    return {
+        "environment": placed.env.label,
+        "region": placed.region,
+        "system": placed.stack.system,
+        "stack": placed.name,
+        "owner": placed.stack.owner,
+    }
+
+
 def _index(index: Index, *, local: bool) -> dict[str, Any]:
     projection = {"projection": index.projection.value}
     included = {"include": list(index.include)} if index.include else {}
@@ -83,28 +89,22 @@ def _index(index: Index, *, local: bool) -> dict[str, Any]:
 
 def assumptions(placed: Placed, table: Table) -> list[dict[str, Any]]:
     return [
-        {
-            "table": a.table,
-            "environment": placed.env.label,
-            "fact": a.assumed.fact.value,
-            "index": a.index,
-            "value": a.value,
-            "reason": a.assumed.reason,
-        }
+        _assumption(placed, a.table, a.assumed.fact.value, a.index, a.value, a.assumed.reason)
         for a in placed.assumptions(table)
     ]
 
 
+def _assumption(placed: Placed, store: str, fact: str, index: str | None, value: str, reason: str) -> dict[str, Any]:
+    row = {"table": store, "environment": placed.env.label, "fact": fact, "index": index}
+    return row | {"value": value, "reason": reason}
+
+
 def store_entry(placed: Placed, store: Store) -> dict[str, Any]:
-    """One store that is no table, in one environment."""
+    """One store that is not a table, in one environment."""
     return {
         "store": placed.fill(store.name),
         "kind": store.kind,
-        "environment": placed.env.label,
-        "region": placed.region,
-        "system": placed.stack.system,
-        "stack": placed.name,
-        "owner": placed.stack.owner,
+        **_place(placed),
         "purpose": store.purpose,
         "lifetime": lifetime(store),
         "data": store.data.value,
@@ -116,17 +116,8 @@ def store_entry(placed: Placed, store: Store) -> dict[str, Any]:
 
 def assumed_of_store(placed: Placed, store: Store) -> list[dict[str, Any]]:
     owner = [("owner", placed.stack.owner, a.reason) for a in placed.stack.assumed if a.fact is Fact.OWNER]
-    return [
-        {
-            "table": placed.fill(store.name),
-            "environment": placed.env.label,
-            "fact": what,
-            "index": None,
-            "value": value,
-            "reason": reason,
-        }
-        for what, value, reason in (*owner, *store.assumptions())
-    ]
+    name, known = placed.fill(store.name), (*owner, *store.assumptions())
+    return [_assumption(placed, name, what, None, value, reason) for what, value, reason in known]
 
 
 def short(guards: Guard) -> str:

@@ -32,19 +32,14 @@ def shown_from(path: Path) -> str:
 
 def contracts_folder(start: Path | None = None) -> Path | None:
     """The nearest one upwards that holds contracts, up to the root of the repository."""
-    from holdfast.contract.files import FOLDER
+    from holdfast.contract import files, states
 
-    start = (start or Path.cwd()).resolve()
-    for folder in (start, *start.parents):
-        if any((folder / FOLDER).glob("*.json")):
-            return folder / FOLDER
-        if folder == repository(start):
-            break
-    return None
+    folder = states.nearest(start)
+    return folder / files.FOLDER if folder else None
 
 
 def at_declarations(findings: Iterable[Finding], project: Project | None) -> list[Finding]:
-    """``findings``; those that somebody has to do something about with the line that declares their table."""
+    """``findings``; those that failed or are unknown with the line that declares their table."""
     findings = list(findings)
     if project is None or not any(map(_actionable, findings)):
         return findings

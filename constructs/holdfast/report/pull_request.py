@@ -55,7 +55,7 @@ def _comments(environment: Mapping[str, str], path: str) -> Iterator[dict[str, A
 
 
 def _is_own(comment: dict[str, Any]) -> bool:
-    """The mark is no secret: only a comment that a workflow wrote is replaced."""
+    """The mark is not a secret: only a comment that a workflow wrote is replaced."""
     return str(comment.get("body", "")).startswith(MARK) and comment.get("user", {}).get("type") == "Bot"
 
 

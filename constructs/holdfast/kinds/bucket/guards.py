@@ -10,7 +10,7 @@ from holdfast.kinds.bucket.types import BUCKET, IDENTITY, POLICY
 from holdfast.model.facts import Guard
 from holdfast.shared.readings import Protection, at, guard
 
-PUBLIC = ("AuthenticatedRead", "PublicRead", "PublicReadWrite")  # access of everyone
+PUBLIC = ("AuthenticatedRead", "PublicRead", "PublicReadWrite")  # access for the public
 RETENTION = "ObjectLockConfiguration/Rule/DefaultRetention"
 
 
