@@ -96,7 +96,7 @@ def assumptions(placed: Placed, table: Table) -> list[dict[str, Any]]:
 
 
 def store_entry(placed: Placed, store: Store) -> dict[str, Any]:
-    """One store that is no table, in one environment."""
+    """One store other than a table, in one environment."""
     return {
         "store": placed.fill(store.name),
         "kind": store.kind,
