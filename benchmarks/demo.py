@@ -65,7 +65,7 @@ def tell(now: datetime) -> None:
     say("from this code, so a deploy works; it also imports the tables that were in no stack, which believes the")
     say("template and changes nothing about them. Where a deploy would fail, the audit says so instead.\n")
     holdfast("local up --env prod", to=HERE / "6-local.txt")
-    say("With their stack came the key that they lack. A new key cuts off whoever may not use it, so fix changes")
+    say("With their stack came the key that they lack. A new key cuts off all who may not use it, so fix changes")
     say("keys only when they are asked for by name, and says first who uses the tables and what they need.\n")
     holdfast("fix --local --env prod --only HF007", to=HERE / "6-policy.txt", cwd=STORY)
     say("The roles that it could not judge are the stacks' own, and none of them uses these tables.\n")

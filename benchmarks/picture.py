@@ -27,8 +27,8 @@ FORMAT = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
 <title>holdfast audit finds unprotected tables and how long they were so; fix repairs them</title>
 <style>
-.{unique_id}-matrix {{ font: {char_height}px/{line_height}px ui-monospace, Menlo, Consolas, monospace }}
-.{unique_id}-title {{ font: 18px sans-serif }}
+.{unique_id}-matrix {{ font-family: ui-monospace, Menlo, Consolas, monospace; font-size: {char_height}px }}
+.{unique_id}-title {{ font-family: sans-serif; font-size: 18px }}
 {styles}
 </style>
 <defs><clipPath id="{unique_id}-clip-terminal"><rect width="{terminal_width}" height="{terminal_height}"/></clipPath>

@@ -164,7 +164,7 @@ def test_a_part_never_touches_what_was_not_synthesized(world: World) -> None:
     """By the tag of the environment: live is synthesized without one of its stacks, dev is not synthesized."""
     world.synth(only=[LOGINS])
     code, out, err = world.accept()
-    assert (code, "and no terminal to ask" in err) == (1, True)
+    assert (code, "or use a terminal" in err) == (1, True)
     assert f"the stack is gone, and with it {TABLE}" in out
     assert world.accept(*ANSWERS)[2].endswith(f"; removed {NEWS}\n")
     assert {p.stem for p in (world.repository / "snapshots").iterdir()} == {LOGINS, DEV}
@@ -231,9 +231,7 @@ def test_what_is_in_the_way_is_one_line_and_nothing_is_written(world: World) -> 
 def test_without_a_terminal_and_without_answers_nothing_is_written(world: World) -> None:
     world.synth((LOGINS, unprotect()))
     before = tree(world.repository)
-    says = (
-        "holdfast: 1 change to approve, and no terminal to ask: give --because, --by and --until; nothing was written\n"
-    )
+    says = "holdfast: 1 change to approve: give --because, --by and --until, or use a terminal; nothing was written\n"
     for arguments in ((), ANSWERS[:2], ANSWERS[:4]):
         code, out, err = world.accept(*arguments)
         assert (code, err) == (1, says)
@@ -264,8 +262,8 @@ def test_in_ci_it_never_writes_and_says_what_is_wrong_first(
     [
         (("--because", "x", "--by", "y", "--until", "soon"), "'soon' is not a day such as 2026-11-18"),
         (("--because", "x", "--by", "y", "--until", "2026-11-17"), "2026-11-17 is over"),
-        (("--because", " ", "--by", "y", "--until", "2026-11-18"), "an approval says why and who"),
-        (("--because", "x", "--by", "", "--until", "2026-11-18"), "an approval says why and who"),
+        (("--because", " ", "--by", "y", "--until", "2026-11-18"), "an approval needs a reason and a name"),
+        (("--because", "x", "--by", "", "--until", "2026-11-18"), "an approval needs a reason and a name"),
         (("--against", "nowhere"), "git knows no such commit here"),
     ],
 )
@@ -644,8 +642,8 @@ def test_on_a_real_terminal_reason_approver_and_end_are_asked_and_written(world:
     ("key", "code", "said"),
     [
         ("\x03", 130, ""),  # an interrupt
-        ("\x04", 2, "holdfast: no answer: nothing was written\n"),  # the end of what is typed
-        ("\n", 2, "holdfast: an approval says why and who: nothing was written\n"),
+        ("\x04", 2, "holdfast: the answer is missing: nothing was written\n"),  # the end of what is typed
+        ("\n", 2, "holdfast: an approval needs a reason and a name: nothing was written\n"),
     ],
 )
 @pytest.mark.parametrize("asked", [0, 1])

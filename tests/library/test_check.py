@@ -280,7 +280,7 @@ def test_bad_input_is_one_line_and_exit_2(
     [
         (("check", "no-such-folder"), "no-such-folder is not a CDK output folder"),
         (("check", "--select", "HF000"), "unknown rule 'HF000': did you mean HF0"),
-        (("check", "--select", ""), "--select names no rule"),
+        (("check", "--select", ""), "--select is empty"),
         (("check", "cdk.out", "--env", "staging"), "unknown environment 'staging': known are live, dev, all"),
         (("lint", "--ignore", "X"), "unknown rule 'X'"),
         (("explain", "HF9"), "unknown rule 'HF9'"),

@@ -210,7 +210,7 @@ def test_a_folder_without_schemas_or_with_a_broken_catalog_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    line = "holdfast: no schemas/<name>/V001__name.sql here: run in a repository that has schemas/\n"
+    line = "holdfast: there is no schemas/<name>/V001__name.sql here: run in a repository that has schemas/\n"
     assert run(capsys, "check") == (2, "", line)
     copy_of_schemas(tmp_path)
     declared = tmp_path / "schemas" / "meeting" / "catalog.json"

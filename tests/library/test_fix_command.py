@@ -133,7 +133,7 @@ def test_a_choice_of_rules_does_not_hide_that_a_table_is_gone(run: Run) -> None:
 
 def test_a_choice_that_names_no_rule_is_refused(run: Run) -> None:
     code, _, err = run("audit", "--select", ",")
-    assert (code, err) == (2, "holdfast: --select names no rule: give ids, such as HF001,HF004\n")
+    assert (code, err) == (2, "holdfast: --select is empty: give ids, such as HF001,HF004\n")
 
 
 def test_what_no_call_repairs_and_what_is_not_there_are_no_success(run: Run, aws: Aws) -> None:

@@ -180,7 +180,7 @@ def test_an_emulator_that_does_not_answer_is_not_called_stopped_and_keeps_its_st
             assert main(["local", step]) == 2
         out, err = capsys.readouterr()
         assert out == ""
-        assert err.startswith(f"holdfast: {running.endpoint} does not answer within 0.3 s, but somebody listens there")
+        assert err.startswith(f"holdfast: {running.endpoint} does not answer within 0.3 s, but it accepts connections")
         assert (process.HOME / "emulator.json").exists()
     finally:
         os.kill(running.pid, signal.SIGCONT)
@@ -228,7 +228,7 @@ def test_a_stack_without_a_region_is_refused_before_anything_is_deployed() -> No
         return Stack(id="S", name="S", region=region, account=None, template={}, tags={}, protected=False)
 
     deploy.refuse_nowhere([to("us-east-1")])
-    with pytest.raises(InputError, match="stack S names no region"):
+    with pytest.raises(InputError, match="stack S does not name a region"):
         deploy.refuse_nowhere([to("us-east-1"), to("unknown-region")])
 
 
@@ -247,7 +247,7 @@ def test_without_a_cdk_cli_or_a_cdk_json_the_way_out_is_said(here: Path, monkeyp
     with pytest.raises(InputError, match=r"no cdk\.json here"):
         deploy.synthesize(shared(), "test")
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(InputError, match="no CDK CLI: run `make setup`"):
+    with pytest.raises(InputError, match="the CDK CLI is not installed: run `make setup`"):
         deploy.cdk()
 
 
@@ -275,7 +275,7 @@ def test_a_failed_command_gives_the_stack_and_the_reason(here: Path, said: str, 
 
 
 def test_only_an_emulator_that_runs_is_put_into_a_state_of_ones_own(here: Path) -> None:
-    with pytest.raises(InputError, match="the emulator does not run: `holdfast local up` starts it"):
+    with pytest.raises(InputError, match="the emulator does not run: start it with `holdfast local up`"):
         put(lambda *_: pytest.fail("nothing to fill"))
     with process.alone(), pytest.raises(InputError, match="another `holdfast local` command is at work"):
         put(lambda *_: pytest.fail("not alone"))

@@ -221,7 +221,7 @@ def test_a_plan_is_told_and_nothing_is_done(untouched: str, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--now", "yesterday"], "--now yesterday is no time: write it as 2026-11-16T05:00Z"),
+        (["--now", "yesterday"], "--now yesterday is not a time: write it as 2026-11-16T05:00Z"),
         (["--now", "2026-11-16T05:00"], "has no time zone"),
         (
             ["--now", "2999-01-01T00:00Z"],
@@ -231,7 +231,7 @@ def test_a_plan_is_told_and_nothing_is_done(untouched: str, capsys: pytest.Captu
             ["--now", "2020-01-01T00:00Z"],
             "is not the server's clock, and rows that are not expired would go: add --plan",
         ),
-        (["--force-now"], "--force-now says nothing without --now"),
+        (["--force-now"], "--force-now needs --now"),
         ([], "say where their archive is, --archive s3://bucket/prefix"),
         (["--archive", "ftp://x"], "ftp://x is no place for an archive"),
     ],

@@ -116,7 +116,7 @@ def _refusal(needed: Sequence[Change], answers: Answers) -> str:
             "and nothing approves their loss"
         )
     if needed and not answers.complete and answers.ask is None:
-        return f"{counted(len(needed), 'change')} to approve, and no terminal to ask: give --because, --by and --until"
+        return f"{counted(len(needed), 'change')} to approve: give --because, --by and --until, or use a terminal"
     return ""
 
 
@@ -131,7 +131,7 @@ def _asked(needed: Sequence[Change], answers: Answers, until: date | None, today
         by = answers.by if answers.by is not None else _text(answers.ask, "who approves it? ")
         end = until or _day(_text(answers.ask, "until which day (YYYY-MM-DD)? "), today)
         if not because.strip() or not by.strip():
-            raise InputError("an approval says why and who: nothing was written")
+            raise InputError("an approval needs a reason and a name: nothing was written")
         for change in block.changes:
             found.setdefault((change.stack, because.strip(), by.strip(), end), []).append(change)
     for (stack, because, by, end), changes in found.items():
@@ -143,7 +143,7 @@ def _text(ask: Ask | None, question: str) -> str:
     try:
         return ask(question) if ask else ""
     except EOFError:
-        raise InputError("no answer: nothing was written") from None
+        raise InputError("the answer is missing: nothing was written") from None
 
 
 def _day(text: str, today: date) -> date:

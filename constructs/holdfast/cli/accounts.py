@@ -96,13 +96,11 @@ def _emulator(args: argparse.Namespace, places: Sequence[Placed], region: str) -
     """The endpoint and the keys of what `holdfast local` runs; the environment leads there, and nowhere else."""
     from holdfast.local.client import ACCOUNT
     from holdfast.local.deploy import SECRET_KEY, settings
-    from holdfast.local.process import FOREIGN, running
+    from holdfast.local.process import FOREIGN, needed
 
     if args.profile or args.role_arn or args.endpoint_url:
         raise InputError("--local is one place: drop --profile, --role-arn and --endpoint-url")
-    emulator = running()
-    if emulator is None:
-        raise InputError("the emulator does not run: start it with `holdfast local up`")
+    emulator = needed()
     for name in [n for n in os.environ if n.upper().startswith(FOREIGN)]:
         del os.environ[name]
     os.environ |= settings(emulator, region)

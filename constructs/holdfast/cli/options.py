@@ -84,7 +84,7 @@ def wanted(args: argparse.Namespace) -> set[str]:
 
     select, ignore = ids(args.select), ids(args.ignore)
     if args.select is not None and not select:
-        raise InputError("--select names no rule: give ids, such as HF001,HF004")
+        raise InputError("--select is empty: give ids, such as HF001,HF004")
     left_out = ignored(ignore)
     for told in filter(None, map(note, (*select, *ignore))):
         print(f"note: {told}", file=sys.stderr)

@@ -100,7 +100,7 @@ def _assumption(placed: Placed, store: str, fact: str, index: str | None, value:
 
 
 def store_entry(placed: Placed, store: Store) -> dict[str, Any]:
-    """One store that is not a table, in one environment."""
+    """One store other than a table, in one environment."""
     return {
         "store": placed.fill(store.name),
         "kind": store.kind,

@@ -71,42 +71,18 @@ def _complete_kind(noun: str, kind: str, records: Any, engine_names: str = "") -
     names = engine_names or f"_rds_db_{noun}"
     engine = private.module("ministack.services.cloudformation.provisioners")
     keeper = private.module("ministack.services.secretsmanager")
-    create_rest = getattr(engine, f"{names}_create")
-    update_rest = getattr(engine, f"{names}_update")
     delete_now = getattr(engine, f"{names}_delete")
 
-    def settle(name: str, new: Json, old: Json) -> None:
+    def settle(name: str, new: Json, old: Json) -> Json:
         """What ministack leaves out, where the template changed it: what the API changed stays."""
-        manage(name, new)
+        record = records[name]
+        if truth(new.get("ManageMasterUserPassword")) and not record.get("MasterUserSecret"):
+            record["MasterUserSecret"] = _secret(keeper, noun, record, new)
         for ours, theirs in SETTLED.items():
             if new.get(ours) != old.get(ours):
-                records[name][theirs] = new.get(ours)
-
-    def manage(name: str, props: Json) -> None:
-        record = records[name]
-        if truth(props.get("ManageMasterUserPassword")) and not record.get("MasterUserSecret"):
-            value = {"username": record["MasterUsername"], "password": secrets.token_urlsafe(24)}
-            arn = keeper.create_secret_in_process(f"rds!{noun}-{secrets.token_hex(8)}", json.dumps(value))
-            key = (props.get("MasterUserSecret") or {}).get("KmsKeyId") or props.get("MasterUserSecretKmsKeyId")
-            record["MasterUserSecret"] = {
-                "SecretArn": arn,
-                "SecretStatus": "active",
-                **({"KmsKeyId": key} if key else {}),
-            }
-
-    def shown(name: str, attributes: Json) -> tuple[str, Json]:
-        secret = records[name].get("MasterUserSecret")
-        return name, {**attributes, **({"MasterUserSecret.SecretArn": secret["SecretArn"]} if secret else {})}
-
-    def create(logical_id: str, props: Json, stack: str) -> tuple[str, Json]:
-        name, attributes = create_rest(logical_id, props, stack)
-        settle(name, props, {})
-        return shown(name, attributes)
-
-    def update(physical: str, old: Json, new: Json, stack: str, logical_id: str | None = None) -> tuple[str, Json]:
-        name, attributes = update_rest(physical, old, new, stack, logical_id)
-        settle(name, new, old)
-        return shown(name, attributes)
+                record[theirs] = new.get(ours)
+        secret = record.get("MasterUserSecret")
+        return {"MasterUserSecret.SecretArn": secret["SecretArn"]} if secret else {}
 
     def delete(physical: str, props: Json) -> None:
         record = records.get(physical) or {}
@@ -118,10 +94,12 @@ def _complete_kind(noun: str, kind: str, records: Any, engine_names: str = "") -
         if secret := record.get("MasterUserSecret"):
             keeper.delete_secret_in_process(secret["SecretArn"])
 
+    rest = {step: getattr(engine, f"{names}_{step}") for step in ("create", "update")}
+    handler = {**private.settled(rest, settle), "delete": delete}
     # A replacement goes through these two names.
-    setattr(engine, f"{names}_create", create)
+    setattr(engine, f"{names}_create", handler["create"])
     setattr(engine, f"{names}_delete", delete)
-    engine._RESOURCE_HANDLERS[kind].update(create=create, update=update, delete=delete)
+    engine._RESOURCE_HANDLERS[kind].update(handler)
 
     def seen(physical: str, props: Json) -> Json | None:
         record = records.get(physical)
@@ -129,3 +107,11 @@ def _complete_kind(noun: str, kind: str, records: Any, engine_names: str = "") -
 
     drift = private.module("ministack.services.cloudformation.drift")
     drift._DRIFT_READERS[kind] = (seen, frozenset(COMPARED))
+
+
+def _secret(keeper: Any, noun: str, record: Json, props: Json) -> Json:
+    """The password that RDS manages, in Secrets Manager."""
+    value = {"username": record["MasterUsername"], "password": secrets.token_urlsafe(24)}
+    arn = keeper.create_secret_in_process(f"rds!{noun}-{secrets.token_hex(8)}", json.dumps(value))
+    key = (props.get("MasterUserSecret") or {}).get("KmsKeyId") or props.get("MasterUserSecretKmsKeyId")
+    return {"SecretArn": arn, "SecretStatus": "active", **({"KmsKeyId": key} if key else {})}

@@ -62,14 +62,14 @@ def cdk() -> str:
     local = Path("node_modules", ".bin", "cdk")
     found = str(local.resolve()) if local.exists() else shutil.which("cdk")
     if found is None:
-        raise InputError("there is no CDK CLI: run `make setup`, or npm install aws-cdk@2.1147.0")
+        raise InputError("the CDK CLI is not installed: run `make setup`, or npm install aws-cdk@2.1147.0")
     return found
 
 
 def synthesize(emulator: Running, env: str, home: Path = HOME) -> Path:
     """The environment's assembly, made by the CLI from cdk.json."""
     if not Path("cdk.json").exists():
-        raise InputError("no cdk.json here: run in the repository whose stacks are to be deployed")
+        raise InputError("there is no cdk.json here: run in the repository whose stacks are to be deployed")
     outdir = home / f"cdk.out-{env}"
     shutil.rmtree(outdir, ignore_errors=True)
     line = [cdk(), "synth", "--quiet", "--no-notices", "-c", f"env={env}", "--output", str(outdir)]
@@ -81,7 +81,7 @@ def synthesize(emulator: Running, env: str, home: Path = HOME) -> Path:
 def refuse_nowhere(stacks: Iterable[Stack]) -> None:
     for stack in stacks:
         if stack.region == "unknown-region":
-            raise InputError(f"stack {stack.id} names no region: give its declaration one")
+            raise InputError(f"stack {stack.id} does not name a region: give its declaration one")
 
 
 def bootstrap(emulator: Running, outdir: Path, home: Path = HOME) -> list[str]:

@@ -40,7 +40,7 @@ class Secret:
         return _same(token, self.value) or _same(signature, self.sign(nonce))
 
     def proof(self, token: str) -> str:
-        """By which a caller that sent ``token`` knows that whoever answers has the secret, too."""
+        """By which a caller that sent ``token`` knows that what answers has the secret, too."""
         return self.sign(f"answer to {token}")
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.errors import InputError
 
+Json = dict[str, Any]
 VERSION = "1.5.33"
 USED: Mapping[str, tuple[str, ...]] = {
     "ministack.app": ("app", "_build_persistence_save_dict", "_reset_all_state"),
@@ -73,6 +74,7 @@ USED: Mapping[str, tuple[str, ...]] = {
         "_create_cluster",
         "_create_configuration",
         "_delete_cluster",
+        "_json",
         "_not_found",
         "handle_request",
     ),
@@ -109,3 +111,20 @@ def module(name: str) -> Any:
         if not hasattr(found, used):
             raise InputError(f"{name}.{used} is gone: Holdfast needs ministack {VERSION} exactly")
     return found
+
+
+def settled(handler: Json, settle: Callable[[str, Json, Json], Json | None]) -> Json:
+    """A handler that settles the rest after each create and update; ``settle`` may know more attributes."""
+    create_rest, update_rest = handler["create"], handler["update"]
+
+    def create(logical_id: str, props: Json, stack: str) -> tuple[str, Json]:
+        name, attributes = create_rest(logical_id, props, stack)
+        attributes |= settle(name, props, {}) or {}
+        return name, attributes
+
+    def update(physical: str, old: Json, new: Json, stack: str, logical_id: str | None = None) -> tuple[str, Json]:
+        name, attributes = update_rest(physical, old, new, stack, logical_id)
+        attributes |= settle(name, new, old) or {}
+        return name, attributes
+
+    return {"create": create, "update": update}

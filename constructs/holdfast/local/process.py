@@ -31,7 +31,7 @@ FOREIGN = ("AWS_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "CDK_")
 KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "AUTH")
 
 _opener = build_opener(ProxyHandler({}))
-_started: dict[int, subprocess.Popen[bytes]] = {}  # they outlive this process, so nobody waits for them at its end
+_started: dict[int, subprocess.Popen[bytes]] = {}  # they outlive this process, and are not waited for at its end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,19 +45,26 @@ class Running:
 
 
 def running(home: Path = HOME) -> Running | None:
-    """The emulator of this repository; None when it does not run. InputError when nobody can say."""
+    """The emulator of this repository; None when it does not run. InputError when that cannot be known."""
     try:
         told = json.loads((home / "emulator.json").read_text())
         secret = Secret((home / FILE).read_text())
         found = Running(pid=told["pid"], port=told["port"], endpoint=told["endpoint"], secret=secret)
-        token = secret.issue()  # whoever listens there now may be a stranger, who is not told the secret itself
+        token = secret.issue()  # what listens there now may be another program, which is not told the secret itself
         answer = dict(_ask(found.endpoint + "/_holdfast", token, seconds=ANSWER_SECONDS))
     except TimeoutError:
-        said = f"{found.endpoint} does not answer within {ANSWER_SECONDS} s, but somebody listens there"
+        said = f"{found.endpoint} does not answer within {ANSWER_SECONDS} s, but it accepts connections"
         raise InputError(f"{said}: if process {found.pid} is a stuck emulator, end it and try again") from None
     except (OSError, HTTPException, ValueError, KeyError, TypeError):
         return None
     return found if answer.get("proof") == secret.proof(token) and answer.get("pid") == found.pid else None
+
+
+def needed(home: Path = HOME) -> Running:
+    """The emulator, where a command cannot do without."""
+    if found := running(home):
+        return found
+    raise InputError("the emulator does not run: start it with `holdfast local up`")
 
 
 def contents(emulator: Running) -> dict[str, Any]:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from holdfast.local import private
-from holdfast.local.caches import settled
 from holdfast.local.tables import call
 
 Json = dict[str, Any]
 
 TYPE = re.compile(r"AWS::\w+::\w+|Custom::[\w@-]+")
-# Run by a function on AWS. Here nobody waits for its answer: it is as if it had said SUCCESS.
+# Run by a function on AWS. Here its answer is not waited for: it is as if it had said SUCCESS.
 CUSTOM = "AWS::CloudFormation::CustomResource"
 NAMES = re.compile(r"(Name|Identifier|Id)$")
 
@@ -70,16 +67,13 @@ class Handlers(dict[str, Json]):
 
 
 def complete() -> None:
-    """Every resource type can be deployed; those of Backup and MSK that ministack has an API for go there."""
+    """Every resource type can be deployed; those of Backup that ministack has an API for go there."""
     engine = private.module("ministack.services.cloudformation.provisioners")
     handlers = Handlers(engine._RESOURCE_HANDLERS)
     handlers[CUSTOM] = _handler(CUSTOM)
     _complete_backup(handlers)
-    _complete_kafka(handlers)
     engine._RESOURCE_HANDLERS = handlers
     private.module("ministack.services.cloudformation.changesets")._RESOURCE_HANDLERS = handlers
-    for part in ("changesets", "handlers"):
-        _record_macros(private.module(f"ministack.services.cloudformation.{part}"))
     formation = private.module("ministack.services.cloudformation")
     load = formation.load_persisted_state
 
@@ -92,16 +86,6 @@ def complete() -> None:
                 resource["Attributes"] = Attributes(physical, str(known.get("Arn", physical)), known)
 
     formation.load_persisted_state = load_and_wrap
-
-
-def _record_macros(part: Any) -> None:
-    """A template's macros are not run; what they would expand is recorded as it stands."""
-    expand = part._apply_transforms
-
-    def as_it_stands(template: Json, *arguments: Any, **named: Any) -> Any:
-        return expand({key: value for key, value in template.items() if key != "Transform"}, *arguments, **named)
-
-    part._apply_transforms = as_it_stands
 
 
 def listed() -> list[Json]:
@@ -155,52 +139,14 @@ def _complete_backup(handlers: Handlers) -> None:
         known = {"SelectionId": made["SelectionId"], "BackupPlanId": props["BackupPlanId"]}
         return made["SelectionId"], {**known, "Id": f"{made['SelectionId']}_{props['BackupPlanId']}"}
 
-    def lock(name: str, props: Json) -> None:
+    def lock(name: str, props: Json, old: Json) -> None:
         days = props.get("LockConfiguration") or {}
         kept = {k: int(days[k]) for k in ("MinRetentionDays", "MaxRetentionDays") if k in days}
         api._vaults[name].update({"Locked": bool(kept), "MinRetentionDays": None, "MaxRetentionDays": None} | kept)
 
     vault = handlers["AWS::Backup::BackupVault"]
-    handlers["AWS::Backup::BackupVault"] = {**vault, **settled(vault, lock)}
+    handlers["AWS::Backup::BackupVault"] = {**vault, **private.settled(vault, lock)}
     handlers["AWS::Backup::BackupSelection"] = {
         "create": select,
         "delete": lambda physical, props: api._delete_selection(props["BackupPlanId"], physical),
     }
-
-
-def _complete_kafka(handlers: Handlers) -> None:
-    api = private.module("ministack.services.msk")
-
-    def cluster(logical_id: str, props: Json, stack: str) -> tuple[str, Json]:
-        brokers = {"NumberOfBrokerNodes": int(props.get("NumberOfBrokerNodes", 2))}
-        request = _lower_first({**props, **brokers}) | {"tags": props.get("Tags", {})}
-        made = call(api._create_cluster, json.dumps(request))
-        return made["clusterArn"], {"Arn": made["clusterArn"]}
-
-    def settings(logical_id: str, props: Json, stack: str) -> tuple[str, Json]:
-        text = base64.b64encode(props["ServerProperties"].encode()).decode()
-        versions = props.get("KafkaVersionsList", [])
-        request = {"name": props["Name"], "serverProperties": text, "kafkaVersions": versions}
-        made = call(api._create_configuration, json.dumps(request))
-        return made["arn"], {"Arn": made["arn"], "LatestRevision.Revision": 1}
-
-    def keep(latest: Json) -> Callable[..., tuple[str, Json]]:
-        return lambda physical, old, new, stack: (physical, {"Arn": physical, **latest})
-
-    handlers["AWS::MSK::Cluster"] = {
-        "create": cluster,
-        "update": keep({}),
-        "delete": lambda physical, props: api._delete_cluster(physical),
-    }
-    handlers["AWS::MSK::Configuration"] = {
-        "create": settings,
-        "update": keep({"LatestRevision.Revision": 1}),
-        "delete": lambda physical, props: None,
-    }
-
-
-def _lower_first(value: Any) -> Any:
-    """A template's names in the API's spelling: BrokerNodeGroupInfo is brokerNodeGroupInfo there."""
-    if isinstance(value, dict):
-        return {key[:1].lower() + key[1:]: _lower_first(inner) for key, inner in value.items()}
-    return [_lower_first(inner) for inner in value] if isinstance(value, list) else value

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfast.errors import InputError
 from holdfast.local import deploy, process
 from holdfast.local.client import Client
 
@@ -13,9 +12,7 @@ from holdfast.local.client import Client
 def put(fill: Callable[[Client, Path], None]) -> None:
     """Empties the running emulator, has ``fill`` fill it from the whole estate's cdk.out, and keeps the result."""
     with process.alone():
-        emulator = process.running()
-        if emulator is None:
-            raise InputError("the emulator does not run: `holdfast local up` starts it")
+        emulator = process.needed()
         outdir = process.HOME / "cdk.out-all"
         if not (outdir / "manifest.json").exists():
             outdir = deploy.synthesize(emulator, "all")

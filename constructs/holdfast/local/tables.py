@@ -130,47 +130,34 @@ def _complete_api(api: Any) -> None:
     update_backups, describe_backups = api._update_continuous_backups, api._describe_continuous_backups
     update_expiry, describe = api._update_ttl, api._table_description
 
-    def with_days(response: Response, name: str) -> Response:
-        if response[0] >= 400:
-            return response
-        body = json.loads(response[2])
-        recovery = body["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
-        if recovery["PointInTimeRecoveryStatus"] == "ENABLED":
-            recovery["RecoveryPeriodInDays"] = int(api._pitr_settings[name])
-        answer: Response = api.json_response(body)
-        return answer
+    def refused(why: str, kind: str = "ValidationException") -> Response:
+        response: Response = api.error_response_json(kind, why, 400)
+        return response
 
     def set_backups(data: Json) -> Response:
         wanted = data.get("PointInTimeRecoverySpecification", {})
         days = int(wanted.get("RecoveryPeriodInDays") or MAX_DAYS)
         if not 1 <= days <= MAX_DAYS:
-            refused: Response = api.error_response_json(
-                "ValidationException", f"RecoveryPeriodInDays must be between 1 and {MAX_DAYS}, not {days}", 400
-            )
-            return refused
+            return refused(f"RecoveryPeriodInDays must be between 1 and {MAX_DAYS}, not {days}")
         response: Response = update_backups(data)
         name = api._normalize_table_name(data.get("TableName"))
         if response[0] < 400 and api._pitr_settings.get(name):
             api._pitr_settings[name] = days  # ministack keeps true: a number is as true, and saved with the rest
-        return with_days(response, name)
+        return _with_days(api, response, name)
 
     def set_expiry(data: Json) -> Response:
         name, wanted = api._normalize_table_name(data.get("TableName")), data.get("TimeToLiveSpecification", {})
         now = api._ttl_settings.get(name, {})
         active = now.get("TimeToLiveStatus") == "ENABLED"
         if active and now.get("AttributeName") != wanted.get("AttributeName"):
-            refused: Response = api.error_response_json(
-                "ValidationException", f"TimeToLive is active on a different AttributeName: {now['AttributeName']}", 400
-            )
-            return refused
+            return refused(f"TimeToLive is active on a different AttributeName: {now['AttributeName']}")
         response: Response = update_expiry(data)
         return response
 
     def set_table(data: Json) -> Response:
         steps = [s for s in data.get("GlobalSecondaryIndexUpdates") or () if "Create" in s or "Delete" in s]
         if len(steps) > 1:
-            refused: Response = api.error_response_json("LimitExceededException", ONE_INDEX, 400)
-            return refused
+            return refused(ONE_INDEX, "LimitExceededException")
         response: Response = update_table(data)
         return response
 
@@ -184,12 +171,23 @@ def _complete_api(api: Any) -> None:
         return dict(shown)
 
     api._update_continuous_backups = set_backups
-    api._describe_continuous_backups = lambda data: with_days(
-        describe_backups(data), api._normalize_table_name(data.get("TableName"))
+    api._describe_continuous_backups = lambda data: _with_days(
+        api, describe_backups(data), api._normalize_table_name(data.get("TableName"))
     )
     api._update_ttl = set_expiry
     api._update_table = set_table
     api._table_description = description
+
+
+def _with_days(api: Any, response: Response, name: str) -> Response:
+    if response[0] >= 400:
+        return response
+    body = json.loads(response[2])
+    recovery = body["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+    if recovery["PointInTimeRecoveryStatus"] == "ENABLED":
+        recovery["RecoveryPeriodInDays"] = int(api._pitr_settings[name])
+    answer: Response = api.json_response(body)
+    return answer
 
 
 def _complete_keys(api: Any, kms: Any) -> None:

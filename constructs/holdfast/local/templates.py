@@ -1,8 +1,8 @@
-"""Templates that CloudFormation refuses before it touches anything: a reference to what the template does not have."""
+"""Templates before they are deployed: CloudFormation refuses a reference to what they do not have, and runs macros."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from holdfast.local import private
@@ -13,20 +13,19 @@ PSEUDO = "AWS::"  # AWS::Region and the like
 
 
 def complete() -> None:
-    """For CreateStack, UpdateStack and CreateChangeSet; after ``recorded``, which hides macros from ministack."""
-    for part in ("changesets", "handlers"):
-        _check(private.module(f"ministack.services.cloudformation.{part}"))
+    """For CreateStack, UpdateStack and CreateChangeSet. What a macro would expand is recorded as it stands."""
+    for name in ("changesets", "handlers"):
+        part = private.module(f"ministack.services.cloudformation.{name}")
+        part._apply_transforms = _checked(part._apply_transforms)
 
 
-def _check(part: Any) -> None:
-    expand = part._apply_transforms
-
+def _checked(expand: Callable[..., Any]) -> Callable[..., Any]:
     def checked(template: Json, *arguments: Any, **named: Any) -> Any:
         if not template.get("Transform"):  # a macro may make what is referred to
             refuse_unresolved(template)
-        return expand(template, *arguments, **named)
+        return expand({key: value for key, value in template.items() if key != "Transform"}, *arguments, **named)
 
-    part._apply_transforms = checked
+    return checked
 
 
 def refuse_unresolved(template: Json) -> None:

@@ -1,4 +1,4 @@
-"""Runs one server for as long as anybody uses it, in a process of its own.
+"""Runs one server for as long as it has users, in a process of its own.
 
 Users hold a shared lock; when the last one lets go, or is killed, the server is stopped and its scratch files go.
 Started as a script by server.py, with the standard library alone.

