@@ -187,34 +187,37 @@ def matches(shown: list[str], output: list[str]) -> bool:
 
 
 def renewed(shown: list[str], output: list[str]) -> list[str]:
-    """What is to be shown instead: the lines that resemble most those that are shown, the same left out."""
+    """What is to be shown instead: of each part that is shown, the lines that resemble it most."""
     if matches(shown, output):
         return shown
-    if LEFT_OUT not in shown:
-        return [_short(line, shown) for line in output]
-    rest, lines = list(output), []
-    for line in shown:
-        if line == LEFT_OUT:
-            lines.append(line)
-            continue
-        whole = line.removesuffix(LEFT_OUT)
-        found = next((o for o in rest if same(line, o)), None) or next(
-            iter(difflib.get_close_matches(whole, [o[: len(whole) + 20] for o in rest], n=1, cutoff=0.5)), None
-        )
-        if found is None:
-            continue
-        index = next(n for n, o in enumerate(rest) if o.startswith(found))
-        lines.append(line if same(line, rest[index]) else _short(rest[index], [line]))
-        del rest[: index + 1]
-    assert matches(lines, output), "too much has changed: write by hand what is to be shown:\n" + "\n".join(output)
+    parts = [part.splitlines() for part in "\n".join(shown).split(f"\n{LEFT_OUT}\n")] if shown else [[]]
+    parts = [[line for line in part if line != LEFT_OUT] for part in parts]
+    lines, rest = [LEFT_OUT] if shown[:1] == [LEFT_OUT] else [], output
+    for number, part in enumerate(parts):
+        starts = range(len(rest)) if lines or number else range(1)
+        begin = max(starts, key=lambda n: _likeness(part, rest[n : n + len(part)]), default=0)
+        end = len(rest) if part is parts[-1] and shown[-1:] != [LEFT_OUT] else begin + len(part)
+        lines += [LEFT_OUT] if number else []
+        lines += [_short(line, part) for line in rest[begin:end]]
+        rest = rest[end:]
+    lines += [LEFT_OUT] if shown[-1:] == [LEFT_OUT] else []
+    assert matches(lines, output), "write by hand what is to be shown:\n" + "\n".join(output)
     return lines
 
 
+def _likeness(shown: list[str], lines: list[str]) -> float:
+    return sum(difflib.SequenceMatcher(None, a, b[: len(a)]).ratio() for a, b in zip(shown, lines, strict=False))
+
+
 def _short(line: str, before: list[str]) -> str:
-    """A line as it is, unless one that resembles it was shown in part."""
+    """A line as it was shown if it still is so, or as far as one that resembles it was."""
+    if shown := next((shown for shown in before if same(shown, line)), None):
+        return shown
     near = difflib.get_close_matches(line, before, n=1, cutoff=0.3)
-    if near and near[0].endswith(LEFT_OUT) and len(line) > len(near[0]):
-        return f"{line[: len(near[0]) - 1]}{LEFT_OUT}"
+    if near and near[0].endswith(LEFT_OUT):
+        last = " ".join(near[0].removesuffix(LEFT_OUT).split(" ")[-3:])
+        end = line.find(last) + len(last) if last in line else len(near[0]) - 1
+        return f"{line[:end]}{LEFT_OUT}"
     return line
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import documents
 import pytest
-from support import ROOT
+from support import ROOT, Json
 
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
-RECIPES = list(dict.fromkeys(b.section for b in documents.blocks(CONTRIBUTING) if not b.not_run))
+KIND = "Add a kind of store"
+RECIPES = list(dict.fromkeys(b.section for b in documents.blocks(CONTRIBUTING) if not b.not_run and b.section != KIND))
 
 
 @pytest.fixture(scope="module")
@@ -20,3 +22,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_recipe_gives_what_it_shows(recipe: str, folder: Path) -> None:
     assert documents.carried_out(CONTRIBUTING, folder, only=recipe) == [], f"{documents.UPDATE}=1 writes what came out"
+
+
+def queue(folder: Path, env: str) -> Json:
+    template = json.loads((folder / "cdk.out" / f"Shifts-{env}.template.json").read_text())
+    (found,) = (r for r in template["Resources"].values() if r["Type"] == "AWS::SQS::Queue")
+    return dict(found)
+
+
+def test_a_queue_that_the_recipe_adds_is_guarded_and_judged(folder: Path) -> None:
+    assert documents.carried_out(CONTRIBUTING, folder, only=KIND) == []
+    assert queue(folder, "prod")["Properties"]["KmsMasterKeyId"]["Fn::GetAtt"] == ["Key", "Arn"]
+    assert queue(folder, "prod")["Properties"]["MessageRetentionPeriod"] == 604_800
+    assert [queue(folder, env)["DeletionPolicy"] for env in ("prod", "test")] == ["Retain", "Delete"]
+    path = folder / "cdk.out" / "Shifts-prod.template.json"
+    template = json.loads(path.read_text())
+    (found,) = (r for r in template["Resources"].values() if r["Type"] == "AWS::SQS::Queue")
+    del found["Properties"]["KmsMasterKeyId"]
+    path.write_text(json.dumps(template))
+    (said,) = documents.run(["holdfast check --select HF007"], folder, {})
+    assert "FAIL  HF007  critical  shift-changes-prod: messages are not under the stack's key" in said

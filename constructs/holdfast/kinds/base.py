@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -118,6 +118,8 @@ class Kind(Generic[S]):
     logs: Callable[[Placed, S], Iterator[str]]  # the log groups that it, and what stands beside it, writes to
     construct: Callable[[StoreContext, S], Iterable[Use]]  # makes it; answers what applications may do with it
     live: Reading[S] | None  # None: no API shows it
+    # The resources of its types that belong to another resource, so that they are not strangers.
+    beside: Callable[[StackSeen, Collection[str]], Collection[str]] = lambda stack, matched: ()
     members: Mapping[str, str] = field(default_factory=dict)  # the instances that a cluster consists of
     arns: Mapping[str, str] = field(default_factory=dict)  # how Fn::GetAtt names the ARN of each type, where it can
     end_points: tuple[str, ...] = ()  # services of AWS that its applications or functions reach from the network

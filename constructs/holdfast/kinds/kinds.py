@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from holdfast.cfn.dig import dig
-from holdfast.cfn.intrinsics import Reference
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.kinds import find as finding
@@ -76,15 +74,10 @@ def strangers(stack: StackSeen, placed: Placed, matched: Collection[str]) -> Ite
     if placed.stores and stack.rewritten is not None:
         return  # each of its stores is unknown already
     declared = {s.identifier(placed.fill(s.name), placed.region) for s in placed.stores}
-    logs = [  # what stands there may be anything, also what no set takes
-        dig(
-            stack, stack.template["Resources"][i].get("Properties", {}), "LoggingConfiguration", "DestinationBucketName"
-        )
-        for i in matched
-    ]
+    beside = {i for kind in KINDS for i in kind.beside(stack, matched)}
     for kind in IDENTITY:
         for logical_id, resource in stack.possible(kind):
-            if logical_id in matched or Reference(logical_id) in logs or cluster_of(stack, logical_id):
+            if logical_id in matched or logical_id in beside or cluster_of(stack, logical_id):
                 continue
             if stack.present(resource) is not True and identified(stack, logical_id) in declared:
                 continue  # whether it exists is another rule's question

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
+from holdfast.cfn.dig import dig
+from holdfast.cfn.intrinsics import Reference
+from holdfast.cfn.template import StackSeen
 from holdfast.kinds.base import Kind, none
 from holdfast.kinds.bucket import types
 from holdfast.kinds.bucket.declaration import Bucket
@@ -24,6 +27,13 @@ def construct(context: StoreContext, store: Bucket) -> Iterator[Use]:
     return add_bucket(context, store)
 
 
+def access_logs(stack: StackSeen, matched: Collection[str]) -> set[str]:
+    """The buckets that take the access logs of these stores."""
+    path = ("LoggingConfiguration", "DestinationBucketName")
+    found = (dig(stack, stack.template["Resources"][i].get("Properties", {}), *path) for i in matched)
+    return {name.logical_id for name in found if isinstance(name, Reference) and name.attribute is None}
+
+
 BUCKET = Kind(
     declaration=Bucket,
     identity=types.IDENTITY,
@@ -34,6 +44,7 @@ BUCKET = Kind(
     logs=none,
     construct=construct,
     live=READING,
+    beside=access_logs,
     arns={types.BUCKET: "Arn"},
     end_points=("s3",),
     backup_policies=(BUCKET_BACKUP_POLICY,),
