@@ -40,8 +40,7 @@ RETIRED = frozenset({Usage.LEGACY, Usage.DEAD, Usage.DUPLICATE})
 ABSENT = Rule(
     id="HF601",
     title="Declared tables are live",
-    why="Code that names a table which is not there fails at its first call, and a table that is gone without anybody "
-    "having dropped its declaration was deleted by mistake.",
+    why="Code that names a table which is not there fails at its first call, and a table that is gone while its declaration stands was deleted by mistake.",
     remediation="If {table} was there before, restore it under its name from its last backup or recovery point; if DynamoDB may not use "
     "its key, enable the key. If it never was, a deploy makes it, unless something stands against that; the finding says which.",
     severity=Severity.CRITICAL,
@@ -49,8 +48,8 @@ ABSENT = Rule(
 ORPHAN = Rule(
     id="HF602",
     title="Live tables are declared",
-    why="A table that nobody declares has no owner, no data class and no required protection. Most of them outlived a stack "
-    "that was deleted, and hold data that somebody may miss.",
+    why="A table that is not declared has no owner, no data class and no required protection. Most of them outlived a stack "
+    "that was deleted, and hold data that may be missed.",
     remediation="Declare {table} in stacks/, or archive it and then delete it. A declaration alone does not take it in: a deploy would try "
     f"to create it, which exists, and fail; {IMPORT}.",
     severity=Severity.HIGH,
@@ -74,7 +73,7 @@ STACKLESS = Rule(
 RETIRING = Rule(
     id="HF605",
     title="Retired tables are archived",
-    why="A table that was replaced, or that nobody needs, is still paid for, still holds data, and still can be read by "
+    why="A table that was replaced, or is not needed, is still paid for, still holds data, and still can be read by "
     "mistake.",
     remediation="Follow the archive gates for {table}: find its readers, keep a restorable copy, deny reads for a while, then delete.",
     severity=Severity.LOW,
@@ -108,8 +107,7 @@ INDEX = Rule(
 PHANTOM = Rule(
     id="HF609",
     title="What runs names tables that exist",
-    why="A function, mapping or policy that names a table which does not exist fails when it gets there, or grants a right to "
-    "whoever makes a table of that name.",
+    why="A function, mapping or policy that names a table which does not exist fails when it gets there, or grants a right on the next table of that name.",
     remediation="Correct the name, or remove the reference if its feature is gone.",
     severity=Severity.MEDIUM,
 )
