@@ -14,7 +14,7 @@ export CDK_DISABLE_CLI_TELEMETRY := true
 export CDK_DISABLE_VERSION_CHECK := true
 
 .PHONY: setup synth test test-e2e demo picture check format accept docs catalogs schemas authorities lock clean
-.PHONY: bench bench-check bench-detection bench-retention bench-audit fuzz
+.PHONY: bench bench-check bench-detection bench-retention bench-audit fuzz mutants
 
 setup: .venv/.installed node_modules/.installed build/.layer
 
@@ -110,6 +110,10 @@ bench-retention: setup
 
 bench-audit: setup
 	python benchmarks/audit.py
+
+# Faults in the modules that judge, and whether a test fails: make mutants COUNT=80 SEED=1, or MODULE=rules/access.py
+mutants: setup
+	python -m benchmarks.mutants $(if $(MODULE),--module $(MODULE)) $(if $(COUNT),--count $(COUNT)) --seed $(or $(SEED),1)
 
 # Spoilt output folders and contracts: make fuzz SECONDS=60 SEED=1
 fuzz: setup

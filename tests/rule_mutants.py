@@ -7,7 +7,7 @@ loses it and gets others: empty ones, and copies under other names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +31,7 @@ OF_STACK: dict[str, dict[str, Any]] = {
     "terminationProtection": {"protected": False},
 }
 RETYPED = {"AWS::DynamoDB::GlobalTable": "AWS::DynamoDB::Table"}  # CloudFormation replaces one by the other
-Change = tuple[str, Json]  # the resource that differs, and the template then
+Change = tuple[str, tuple[Any, ...], Any]  # the resource that differs, where in it, and what is there then
 
 
 def seen(placed: Placed, template: Json, **changes: Any) -> StackSeen:
@@ -40,46 +40,44 @@ def seen(placed: Placed, template: Json, **changes: Any) -> StackSeen:
     return replace(stack, **{"protected": True} | changes)
 
 
-def mutants(place: str, placed: Placed, template: Json) -> Iterator[tuple[str, StackSeen]]:
-    """Every mutant at a place: the resource that differs, and the stack then."""
+def mutants(
+    place: str, placed: Placed, template: Json, known: Container[str] = ()
+) -> Iterator[tuple[str, str, StackSeen]]:
+    """Every mutant at a place but at ``known`` leaves: the resource and the leaf that differ, and the stack then."""
     kind, _, inside = place.partition(" ")
     if kind != "stack":
-        for where, changed in at(kind, tuple(inside.split("/")), template):
-            yield where, seen(placed, changed)
+        for where, path, value in at(kind, tuple(inside.split("/")), template):
+            steps = ("*" if isinstance(step, int) else step for step in path)
+            leaf = f"{kind} {'/'.join(steps)}" if where in template["Resources"] else f"{place} of another one"
+            if leaf not in known:
+                yield where, leaf, seen(placed, put(template, ("Resources", where, *path), value))
     elif inside in OF_STACK:
-        yield "", seen(placed, template, **OF_STACK[inside])
+        yield "", place, seen(placed, template, **OF_STACK[inside])
     else:
-        yield "", seen(placed, {**template, inside: "Other"})
+        yield "", place, seen(placed, {**template, inside: "Other"})
 
 
 def at(kind: str, path: tuple[str, ...], template: Json) -> Iterator[Change]:
-    of_kind = {i: r for i, r in template["Resources"].items() if kind in ("*", r["Type"], RETYPED.get(r["Type"]))}
     rogue = {"Type": "AWS::EC2::EIP" if kind == "*" else kind, "Properties": {}}
     if path == ("Type",):
-        yield "Rogue", _with(template, rogue, "Rogue")
-        yield from (change for i, r in template["Resources"].items() for change in _types(kind, template, i, r))
+        yield "Rogue", (), rogue
+        yield from (change for i, r in template["Resources"].items() for change in _types(kind, i, r))
         return
-    for logical_id, resource in of_kind.items():
-        for step, value in _changes(resource, path):
-            yield logical_id, _with(template, value, logical_id, *step)
-        if path[:1] == ("Properties",):
-            yield "Twin", _with(template, resource, "Twin")
-    for value in VALUES:
-        yield "Rogue", _with(template, put(rogue, path, value), "Rogue")
+    for logical_id, resource in template["Resources"].items():
+        if kind in ("*", resource["Type"], RETYPED.get(resource["Type"])):
+            yield from ((logical_id, step, value) for step, value in _changes(resource, path))
+            if path[:1] == ("Properties",):
+                yield "Twin", (), resource
+    yield from (("Rogue", (), put(rogue, path, value)) for value in VALUES)
 
 
-def _with(template: Json, value: Any, *path: Any) -> Json:
-    found: Json = put(template, ("Resources", *path), value)
-    return found
-
-
-def _types(kind: str, template: Json, logical_id: str, resource: Json) -> Iterator[Change]:
+def _types(kind: str, logical_id: str, resource: Json) -> Iterator[Change]:
     if resource["Type"] == kind:
-        yield logical_id, _with(template, ABSENT, logical_id)
+        yield logical_id, (), ABSENT
     if kind in (resource["Type"], *(new for new, old in RETYPED.items() if old == resource["Type"])):
         named = {k: other(v) if isinstance(v, str) else v for k, v in resource.get("Properties", {}).items()}
-        yield logical_id, _with(template, kind, logical_id, "Type")
-        yield "Twin", _with(template, {**resource, "Type": kind, "Properties": named}, "Twin")
+        yield logical_id, ("Type",), kind
+        yield "Twin", (), {**resource, "Type": kind, "Properties": named}
 
 
 def _changes(resource: Json, path: tuple[str, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:

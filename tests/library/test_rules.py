@@ -480,11 +480,7 @@ VAGUE = re.compile(r"\b((no|some|any|every)body|whoever|(is|are) no)\b", re.IGNO
 
 def test_titles_are_unique_and_plain() -> None:
     assert len({r.title for r in RULES}) == len(RULES)
-    said = {
-        r.id: [m[0] for text in (r.title, r.why, r.remediation) for m in VAGUE.finditer(text)]
-        for r in RULES
-        if r.id[2] not in "56"
-    }
+    said = {r.id: [m[0] for text in (r.title, r.why, r.remediation) for m in VAGUE.finditer(text)] for r in RULES}
     assert {id_: words for id_, words in said.items() if words} == {}
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from declare import estate, table
+from declare import stack as declared
 
-from holdfast.rules.access import judge_policy, open_statements
+from holdfast.cfn.template import StackSeen
+from holdfast.rules.access import admits_own_only, judge_policy, open_statements
+from holdfast.rules.subjects import Resource
 from holdfast.verdict import Outcome
 
 OWN, OTHER = "111111111111", "222222222222"
@@ -88,3 +92,51 @@ VIA = "kms:ViaService"
 def test_a_key_is_used_through_the_services_that_hold_the_data(condition: Any, outcome: Outcome) -> None:
     assert judge_policy(policy({"AWS": OWN}, condition, action="kms:Decrypt"), None, OWN).outcome is outcome
     assert judge_policy(policy({"AWS": OWN}, condition, action="kms:DescribeKey"), None, OWN).outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize(
+    ("condition", "outcome"),
+    [
+        ({"StringEquals": {"aws:SourceAccount": OWN}}, Outcome.PASS),
+        ({"StringEquals": {"kms:EncryptionContext:aws:logs:arn": "x"}}, Outcome.PASS),
+        ({"StringEquals": {"aws:SourceAccount": OWN, "aws:RequestedRegion": "eu-west-1"}}, Outcome.PASS),
+        ({"StringEquals": {"aws:RequestedRegion": "eu-west-1"}}, Outcome.FAIL),
+        ({}, Outcome.FAIL),
+    ],
+)
+def test_a_service_uses_a_key_for_what_a_condition_names(condition: Any, outcome: Outcome) -> None:
+    service = policy({"Service": "logs.eu-west-1.amazonaws.com"}, condition, action="kms:Decrypt")
+    assert judge_policy(service, None, OWN).outcome is outcome
+
+
+def test_one_of_several_conditions_confines() -> None:
+    both = {"StringEquals": {"aws:RequestedRegion": "eu-west-1", "aws:SourceAccount": OWN}}
+    assert judge_policy(policy("*", both), None, OWN).outcome is Outcome.PASS
+    assert list(open_statements(policy("*", both))) == []
+
+
+RULE = {"Fn::Sub": "arn:aws:events:eu-west-1:${AWS::AccountId}:rule/x"}
+EVENTS = "events.amazonaws.com"
+
+
+@pytest.mark.parametrize(
+    ("properties", "outcome"),
+    [
+        ({"Principal": EVENTS, "SourceArn": RULE}, Outcome.PASS),
+        ({"Principal": EVENTS, "SourceAccount": {"Ref": "AWS::AccountId"}}, Outcome.PASS),
+        ({"Principal": {"Ref": "AWS::AccountId"}}, Outcome.PASS),
+        ({"Principal": EVENTS}, Outcome.FAIL),
+        ({"Principal": EVENTS, "SourceArn": f"arn:aws:events:eu-west-1:{OTHER}:rule/x"}, Outcome.FAIL),
+        ({"Principal": EVENTS, "SourceArn": RULE, "SourceAccount": OTHER}, Outcome.FAIL),
+        ({"Principal": OTHER}, Outcome.FAIL),
+        ({"Principal": "*"}, Outcome.FAIL),
+        ({"Principal": {"Ref": "AWS::AccountId"}, "FunctionUrlAuthType": "NONE"}, Outcome.FAIL),
+    ],
+)
+def test_who_may_call_a_function(properties: dict[str, Any], outcome: Outcome) -> None:
+    template = {"Resources": {"P": {"Type": "AWS::Lambda::Permission", "Properties": properties}}}
+    stack = StackSeen(id="S", where="S", template=template, name="S", region="eu-west-1")
+    placed = estate(declared(table())).placements()[0]
+    said = admits_own_only(Resource(placed, stack, "P"))
+    assert said.outcome is outcome
+    assert "the rule itself failed" not in said.detail

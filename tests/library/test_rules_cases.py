@@ -8,11 +8,15 @@ declarations in test_lint.py: a rule without any fails here.
 from __future__ import annotations
 
 import copy
+import json
+import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,7 +89,7 @@ def bad(rule: Rule, shown: Shown, places: Iterable[str]) -> Iterator[tuple[str |
     """The mutants that fail a rule: which store was changed, where one was, and what is found."""
     for placed, whole in shown:
         for place in places:
-            for where, stack in mutants(place, placed, whole):
+            for where, _, stack in mutants(place, placed, whole):
                 store = store_of(whole["Resources"].get(where))
                 yield from ((store, f) for f in failed(said(rule, placed, stack)))
 
@@ -109,9 +113,35 @@ def test_a_rule_reads_every_place_that_it_names(rule: Rule, shown: Shown) -> Non
     assert unread == set()
 
 
+GOLDEN = Path(__file__).parent / "golden" / "rules.json"
+TRIES = 80  # of changes at one leaf of a stack, after which it is taken for one that a rule does not judge
+
+
+def test_every_rule_hears_of_what_it_heard_of_before(shown: Shown) -> None:
+    """golden/rules.json lists the leaves of which a change fails the rule; it is rewritten as the other files there."""
+    known = {rule.id: leaves(rule, shown) for rule in OF_TEMPLATES}
+    if os.environ.get("HOLDFAST_GOLDEN") == "write":
+        GOLDEN.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+    for rule, expected in json.loads(GOLDEN.read_text(encoding="utf-8")).items():
+        assert known[rule] == expected, rule
+
+
+def leaves(rule: Rule, shown: Shown) -> list[str]:
+    """The places of which a change fails a rule; one change each is enough."""
+    found: set[str] = set()
+    for placed, whole in shown:
+        tried: Counter[str] = Counter()
+        for place in rule.paths:
+            for _, leaf, stack in mutants(place, placed, whole, found):
+                tried[leaf] += 1
+                if tried[leaf] <= TRIES and failed(said(rule, placed, stack)):
+                    found.add(leaf)
+    return sorted(found)
+
+
 def _heard(rule: Rule, shown: Shown, place: str) -> Iterator[bool]:
     for placed, whole in shown:
-        for _, stack in mutants(place, placed, whole):
+        for _, _, stack in mutants(place, placed, whole):
             yield any(f.outcome in ACTIONABLE for f in said(rule, placed, stack))
 
 

@@ -15,7 +15,7 @@ from shop_synth import synth
 from store_mutants import BESIDE, MUTATIONS, mutants, stack_mutants
 from support import Json
 
-from holdfast import Broker, Database, Guard, Tier
+from holdfast import Broker, Database, Tier
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.kinds.kinds import find
@@ -23,7 +23,6 @@ from holdfast.model.store import Store
 from holdfast.rules import ACTIONABLE, BY_ID, judge
 from holdfast.rules.base import Finding
 from holdfast.rules.former import CONTRACT
-from holdfast.shared.key.policy import keeps_key
 from holdfast.verdict import Outcome
 
 PLACES = [p for p in ESTATE.placements() if p.stores]
@@ -100,8 +99,6 @@ def test_every_lost_guard_is_heard_of_by_rule_and_name(
     for placed, template, wanted in ((place, templates[place.id], Store), (other, others[place.id], changed)):
         for store, logical_id in stores(placed, template):
             for name, rule, mutant in mutants(template, logical_id) if isinstance(store, wanted) else ():
-                if not expected(rule, placed, store):
-                    continue
                 findings = judged(placed, mutant)
                 own = {f.rule.id for f in findings if f.table == placed.fill(store.name)}
                 assert rule in own or (_contract_alone(rule) and _told(placed, template, mutant, store)), (
@@ -122,7 +119,7 @@ def test_every_change_to_what_stands_beside_the_stores_is_heard_of(placed: Place
         tried.add(name)
         if _contract_alone(rule):
             assert differing(templates[placed.id], mutant), name
-        elif rule != "HF002" or keeps_key(placed):
+        else:
             assert rule in {f.rule.id for f in judged(placed, mutant)}, name
     assert tried == set(BESIDE)
 
@@ -138,22 +135,6 @@ def _told(placed: Placed, template: Json, mutant: Json, store: Store) -> bool:
     return bool(told) and (
         placed.fill(store.name) in told or told.isdisjoint(placed.fill(s.name) for s in placed.stores)
     )
-
-
-def expected(rule: str, placed: Placed, store: Store) -> bool:
-    """Whether the policy asks for what a mutation takes away: in test there is nothing to protect from deletion."""
-    guards = {
-        "HF001": Guard.DELETION_PROTECTION,
-        "HF002": Guard.RETAIN,
-        "HF004": Guard.PITR,
-        "HF513": Guard.PITR,
-        "HF007": Guard.CUSTOMER_KEY,
-        "HF205": Guard.ALARMS,
-        "HF534": Guard.RETAIN,
-    }
-    if rule == "HF518":
-        return placed.env.tier is Tier.PROD
-    return rule not in guards or guards[rule] in placed.required(store)
 
 
 def test_every_mutation_applies_somewhere(templates: dict[str, Json], others: dict[str, Json]) -> None:

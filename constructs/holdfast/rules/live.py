@@ -68,7 +68,7 @@ STACKLESS = Rule(
 RETIRING = Rule(
     id="HF605",
     title="Retired tables are archived",
-    why="A table that was replaced, or that is not needed, is still paid for, still holds data, and still can be read by "
+    why="A table that was replaced, or is not needed, is still paid for, still holds data, and still can be read by "
     "mistake.",
     remediation="Follow the archive gates for {table}: find its readers, keep a restorable copy, deny reads for a while, then delete.",
     severity=Severity.LOW,
@@ -102,8 +102,7 @@ INDEX = Rule(
 PHANTOM = Rule(
     id="HF609",
     title="What runs names tables that exist",
-    why="A function, mapping or policy that names a table which does not exist fails when it gets there, or grants a right to "
-    "the next table of that name, from wherever it comes.",
+    why="A function, mapping or policy that names a table which does not exist fails when it gets there, or grants a right on the next table of that name.",
     remediation="Correct the name, or remove the reference if its feature is gone.",
     severity=Severity.MEDIUM,
 )

@@ -79,8 +79,8 @@ WAYS = Rule(
 )
 NETWORK = Rule(
     id="HF506",
-    title="The network of the stores is closed and watched",
-    why="Data leaves by the way that nobody looked at: an open group, a subnet with public addresses, traffic that no log has. A store "
+    title="Networks of stores are closed, and log their traffic",
+    why="Data leaves by the way that was not looked at: an open group, a subnet with public addresses, traffic that no log has. A store "
     "in other subnets has their routes and their neighbours, and in one zone it fails with that zone.",
     remediation="Restore the network of {stack}; the construct makes its flow log, its end points and groups that allow nothing more.",
     severity=Severity.HIGH,
@@ -106,8 +106,8 @@ NETWORK = Rule(
 )
 ROLES = Rule(
     id="HF507",
-    title="Roles belong to a service of AWS, and delete nothing",
-    why="Whoever can take a role, or change a function that has it, can do all that its policies allow. The policy for applications is "
+    title="Roles trust AWS services only, and cannot delete data",
+    why="Who can take a role, or change a function that has it, can do all that its policies allow. The policy for applications is "
     "attached to every service of a system: one action or one path more in it is given to all of them.",
     remediation="Restore the roles and policies of {stack}; each allows what its one job needs.",
     severity=Severity.HIGH,
@@ -121,7 +121,7 @@ ROLES = Rule(
 )
 BACKED_UP = Rule(
     id="HF513",
-    title="Backups run as declared, into a vault that keeps them",
+    title="Backups run as declared, into a locked vault",
     why="Recovery to a point in time ends with the instance. Backups in a locked vault outlive a deleted database and a stolen "
     "administrator.",
     remediation="Restore the backup plan, its selection and the locked vault for {table} in {stack}; the construct makes all three.",
@@ -194,8 +194,8 @@ def backups_stay(r: Resource) -> Verdict:
 
 PRIVATE = Rule(
     id="HF516",
-    title="Tables and stores are not public, and are copied nowhere",
-    why="A store with a public address is one forgotten password away from everybody. A replica, a copy of backups, an inventory or a "
+    title="Tables and stores are not public, and not copied",
+    why="A store with a public address is one forgotten password away from the Internet. A replica, a copy of backups, an inventory or a "
     "Kinesis stream puts the same data where nothing of what protects it holds.",
     remediation="Remove the copy or the public address of {table}; the construct sets the block on public access and copies "
     "nothing.",
@@ -213,7 +213,7 @@ PRIVATE = Rule(
 WHO = Rule(
     id="HF517",
     title="Clients authenticate with IAM",
-    why="A shared password cannot be taken back from one person, and nobody can tell who used it.",
+    why="A shared password cannot be taken back from one person, and does not tell who used it.",
     remediation="Restore IAM authentication on {table}, and nothing beside it.",
     severity=Severity.HIGH,
     paths=read(lambda n: n.clients),
@@ -222,7 +222,7 @@ WHO = Rule(
 )
 ZONES = Rule(
     id="HF518",
-    title="Production stores survive the loss of a zone",
+    title="Production stores run in several Availability Zones",
     why="A zone fails a few times a year somewhere; a store in one zone fails with it.",
     remediation="Restore the second and third zone of {table}: Multi-AZ, automatic failover, three brokers.",
     severity=Severity.HIGH,
@@ -233,7 +233,7 @@ ZONES = Rule(
 )
 LOGGED = Rule(
     id="HF519",
-    title="Stores write logs that stay",
+    title="Stores write their logs",
     why="What was asked of a database, and who was refused, is only known afterwards if it was written elsewhere.",
     remediation="Restore the exported logs of {table}; the construct names the groups.",
     severity=Severity.MEDIUM,
@@ -244,8 +244,8 @@ LOGGED = Rule(
 )
 ADMITTED = Rule(
     id="HF520",
-    title="Stores admit their own port, from the stack's groups only",
-    why="Every further port and every further source is a way in that nobody watches.",
+    title="Stores accept connections on their port, from the stack's security groups only",
+    why="Every further port and every further source is a way in that is not watched.",
     remediation="Restore the one ingress rule of {table}; Network.allow makes it.",
     severity=Severity.HIGH,
     aspects=frozenset({Aspect.OWN, Aspect.GROUPS}),
@@ -270,8 +270,8 @@ CURRENT = Rule(
 )
 CREDENTIALS = Rule(
     id="HF522",
-    title="Database passwords are generated, and change by themselves",
-    why="A password that somebody chose is somewhere else, too; one that never changes is known to everybody who ever left.",
+    title="Database passwords are generated and rotated",
+    why="A password that a person chose is written down elsewhere, too; one that never changes is known to all who ever left.",
     remediation="Let {table} manage its master password, under the key of {stack}; the construct does.",
     severity=Severity.HIGH,
     paths=read(lambda n: n.passwords),
@@ -312,7 +312,7 @@ DEPLOYED = Rule(
 )
 CONFIGURED = Rule(
     id="HF527",
-    title="Engines run with the declared settings",
+    title="Engine versions and settings match the declaration",
     why="One parameter decides whether personal values are logged, topics appear by being named, or alarms see anything.",
     remediation="Restore the engine, its version and its parameters of {table}; its settings.py in holdfast/kinds has what is declared.",
     severity=Severity.HIGH,
@@ -323,7 +323,7 @@ CONFIGURED = Rule(
 )
 LOGS_KEPT = Rule(
     id="HF529",
-    title="Logs are kept in the stack, and not for ever",
+    title="Log groups have a retention period",
     why="A log that goes elsewhere, or is gone after a day, answers no question about the day before. A log group without a retention "
     "period keeps personal data for ever, and is paid for for ever.",
     remediation="Restore the log groups of {stack}, their RetentionInDays, and the bucket for access logs; the constructs make them.",
@@ -335,7 +335,7 @@ LOGS_KEPT = Rule(
 )
 ACCESS = Rule(
     id="HF530",
-    title="Applications reach the declared key families of a cache, and nothing else",
+    title="Cache users have access to their declared keys only",
     why="One service with all keys and all commands can flush the sessions of all others.",
     remediation="Restore the users of {table}: the declared access string by IAM, and a default user that is off.",
     severity=Severity.HIGH,
@@ -348,7 +348,7 @@ ACCESS = Rule(
 )
 EVICTED = Rule(
     id="HF531",
-    title="A full cache gives up what expires first",
+    title="Caches evict what expires first",
     why="With another policy a full cache refuses writes, or drops keys that have to stay, such as locks.",
     remediation="Restore maxmemory-policy: volatile-ttl in the parameter group of {table}.",
     severity=Severity.MEDIUM,
@@ -359,7 +359,7 @@ EVICTED = Rule(
 )
 TOPICS = Rule(
     id="HF532",
-    title="Topics are as declared",
+    title="Kafka topics match the declaration",
     why="Fewer replicas lose messages with a broker; a shorter retention loses what a slow consumer has not read yet.",
     remediation="Restore the topics of {table}: partitions, replicas, retention and in-sync replicas as declared.",
     severity=Severity.HIGH,
@@ -369,7 +369,7 @@ TOPICS = Rule(
 )
 LOCKED = Rule(
     id="HF534",
-    title="Archives cannot be deleted",
+    title="Archives are locked against deletion",
     why="An archive is the only copy of what was dropped from the database.",
     remediation="Restore Object Lock and its retention on {table}; it can be switched on for an existing bucket.",
     severity=Severity.CRITICAL,
