@@ -25,7 +25,7 @@ from holdfast.kinds.table.declaration import Table
 from holdfast.kinds.table.template import observe
 from holdfast.model.environment import Environment
 from holdfast.model.located import Declaration
-from holdfast.rules import KEY_RULES, engine, excused, standing, stores, verdicts
+from holdfast.rules import KEY_RULES, engine, excused, network, standing, verdicts
 from holdfast.rules import estate as estate_rules
 from holdfast.rules.base import Finding, Rule
 from holdfast.rules.subjects import KeySubject, Resource
@@ -172,4 +172,4 @@ def _beside(places: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[F
             if groups is not None and not isinstance(groups, Unknown):
                 for logical_id in groups.template["Resources"]:
                     group = Resource(placed, groups, logical_id)
-                    yield engine.of(stores.RANGES, engine.verdict(stores.RANGES, group), group, Source.LIVE)
+                    yield engine.of(network.RANGES, engine.verdict(network.RANGES, group), group, Source.LIVE)

@@ -16,7 +16,7 @@ from holdfast.kinds.base import StoreSubject
 from holdfast.kinds.kinds import find, subject
 from holdfast.kinds.table.template import observe
 from holdfast.model.facts import Guard
-from holdfast.rules import GUARDING, stores
+from holdfast.rules import GUARDING, engines
 from holdfast.rules.base import Rule
 from holdfast.rules.engine import verdict
 from holdfast.terminal import coloured, table, width
@@ -24,7 +24,7 @@ from holdfast.verdict import PASS
 
 COLUMNS = tuple(guard for guard in Guard if guard is not Guard.TAGS)  # which everything has
 RULES_OF: Mapping[Guard, tuple[Rule, ...]] = {guard: (rule,) for guard, rule in GUARDING.items()} | {
-    Guard.TTL: (stores.EVICTED, stores.TOPICS)
+    Guard.TTL: (engines.EVICTED, engines.TOPICS)
 }
 
 

@@ -16,7 +16,24 @@ from holdfast.model.declaration import DeclarationError, declared_at
 from holdfast.model.environment import Environment
 from holdfast.model.facts import Guard, Waiver
 from holdfast.model.store import Store
-from holdfast.rules import alarms, contract, estate, live, protection, resources, schema, shape, stores, waivers
+from holdfast.rules import (
+    alarms,
+    backups,
+    connections,
+    contract,
+    engines,
+    estate,
+    live,
+    logs,
+    network,
+    protection,
+    resources,
+    roles,
+    schema,
+    shape,
+    types,
+    waivers,
+)
 from holdfast.rules.base import Finding, Rule
 from holdfast.rules.engine import ACTIONABLE, finding, run, untouchable
 from holdfast.rules.former import counting, current
@@ -39,23 +56,11 @@ __all__ = [
     "verdicts",
 ]
 
-RULES: tuple[Rule, ...] = tuple(
-    sorted(
-        (
-            *protection.RULES,
-            *shape.RULES,
-            *estate.RULES,
-            *alarms.RULES,
-            *resources.RULES,
-            *schema.RULES,
-            *stores.RULES,
-            *live.RULES,
-            *contract.RULES,
-            *waivers.RULES,
-        ),
-        key=lambda r: r.id,
-    )
+FAMILIES = (
+    *(protection, shape, estate, alarms, resources, schema, live, contract, waivers),
+    *(connections, network, engines, logs, backups, roles, types),
 )
+RULES: tuple[Rule, ...] = tuple(sorted((rule for family in FAMILIES for rule in family.RULES), key=lambda r: r.id))
 POLICY = tuple(rule for rule in RULES if not rule.audited)  # what a template has to keep, whatever the contract says
 BY_ID = {rule.id: rule for rule in RULES}
 TABLE_RULES, STORE_RULES, KEY_RULES = (

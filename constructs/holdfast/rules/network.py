@@ -7,10 +7,18 @@ from collections.abc import Iterator
 from holdfast.cfn.alike import alike
 from holdfast.cfn.dig import dig, flat
 from holdfast.cfn.intrinsics import Reference
+from holdfast.cfn.places import at
 from holdfast.cfn.template import StackSeen
-from holdfast.cfn.types import EGRESS, END_POINT, FLOW_LOG, GROUP, LOG_GROUP, SUBNET, VPC
-from holdfast.kinds.kinds import KINDS
+from holdfast.cfn.types import EGRESS, END_POINT, FLOW_LOG, GROUP, INGRESS, LOG_GROUP, SUBNET, VPC
+from holdfast.kinds.base import StoreSubject
+from holdfast.kinds.broker.types import BROKER
+from holdfast.kinds.cache.types import CACHE
+from holdfast.kinds.database.types import CLUSTER, INSTANCE
+from holdfast.kinds.documents.types import DOCUMENTS
+from holdfast.kinds.kinds import KINDS, asked, read
+from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import Resource, StackSubject
+from holdfast.shared.account import Aspect
 from holdfast.shared.network.groups import inline, source
 from holdfast.verdict import EXEMPT, PASS, Verdict, fail
 
@@ -80,3 +88,67 @@ def _openings(stack: StackSeen) -> Iterator[str]:
         to_group = stack.is_a(rule.get("DestinationSecurityGroupId"), GROUP)
         if not (to_aws or to_group or rule.get("CidrIp") == NOWHERE):
             yield f"{logical_id} lets out to {rule.get('CidrIp') or rule.get('CidrIpv6') or 'other groups'}"
+
+
+RANGES = Rule(
+    id="HF503",
+    forbids=True,
+    title="Security groups admit groups, not addresses",
+    why="An address range admits whatever stands behind it tomorrow; a group admits what wears it.",
+    remediation="Name a security group of {stack} as the source, as Network.allow does.",
+    severity=Severity.HIGH,
+    paths=at("AWS::EC2::SecurityGroup", "SecurityGroupIngress")
+    + at(
+        "AWS::EC2::SecurityGroupIngress",
+        "CidrIp",
+        "CidrIpv6",
+        "SourcePrefixListId",
+        "SourceSecurityGroupId",
+        "SourceSecurityGroupName",
+        "Type",
+    ),
+    controls=("SecurityHub EC2.18", "SecurityHub EC2.19"),
+    checks=(Check(Resource, no_ranges, (GROUP, INGRESS)),),
+)
+NETWORK = Rule(
+    id="HF506",
+    title="Networks of stores are closed, and log their traffic",
+    why="Data leaves by the way that was not looked at: an open group, a subnet with public addresses, traffic that no log has. A store "
+    "in other subnets has their routes and their neighbours, and in one zone it fails with that zone.",
+    remediation="Restore the network of {stack}; the construct makes its flow log, its end points and groups that allow nothing more.",
+    severity=Severity.HIGH,
+    paths=at("AWS::EC2::FlowLog", "Type", "LogDestination", "ResourceId", "TrafficType")
+    + at("AWS::EC2::SecurityGroup", "SecurityGroupEgress")
+    + at(
+        "AWS::EC2::SecurityGroupEgress",
+        "Type",
+        "CidrIp",
+        "CidrIpv6",
+        "DestinationPrefixListId",
+        "DestinationSecurityGroupId",
+    )
+    + at("AWS::EC2::Subnet", "MapPublicIpOnLaunch")
+    + at("AWS::EC2::VPCEndpoint", "Type", "SecurityGroupIds", "ServiceName")
+    + at("Custom::VpcRestrictDefaultSG", "Type"),
+    explains=at((INSTANCE, CLUSTER, DOCUMENTS), "DBSubnetGroupName")
+    + at(("AWS::RDS::DBSubnetGroup", "AWS::DocDB::DBSubnetGroup", "AWS::ElastiCache::SubnetGroup"), "SubnetIds")
+    + at(CACHE, "CacheSubnetGroupName")
+    + at(BROKER, "BrokerNodeGroupInfo/ClientSubnets"),
+    controls=("SecurityHub EC2.2", "SecurityHub EC2.6", "SecurityHub EC2.15", "PCI 1.4.4"),
+    checks=(Check(StackSubject, isolated),),
+)
+ADMITTED = Rule(
+    id="HF520",
+    title="Stores accept connections on their port, from the stack's security groups only",
+    why="Every further port and every further source is a way in that is not watched.",
+    remediation="Restore the one ingress rule of {table}; Network.allow makes it.",
+    severity=Severity.HIGH,
+    aspects=frozenset({Aspect.OWN, Aspect.GROUPS}),
+    paths=read(lambda n: n.port) + at("AWS::EC2::SecurityGroupIngress", "FromPort", "GroupId", "IpProtocol", "ToPort"),
+    checks=(Check(StoreSubject, asked(lambda n: n.port)),),
+)
+RULES = (
+    RANGES,
+    NETWORK,
+    ADMITTED,
+)

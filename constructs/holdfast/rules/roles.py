@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from holdfast.cfn.dig import flat
+from holdfast.cfn.places import at
 from holdfast.cfn.types import POLICY, ROLE
 from holdfast.kinds.database.settings import MONITORING_POLICY
 from holdfast.model.regions import partition
 from holdfast.rules.access import SERVICE
+from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import Resource
 from holdfast.shared.vault.settings import BACKUP_POLICY, BUCKET_BACKUP_POLICY
 from holdfast.unknown import Unknown
@@ -99,3 +101,21 @@ def _modest(document: Any) -> Verdict:
 def _listed(value: Any) -> Iterator[str]:
     for item in value if isinstance(value, list) else [value] if value is not None else []:
         yield str(item)
+
+
+ROLES = Rule(
+    id="HF507",
+    title="Roles trust AWS services only, and cannot delete data",
+    why="Who can take a role, or change a function that has it, can do all that its policies allow. The policy for applications is "
+    "attached to every service of a system: one action or one path more in it is given to all of them.",
+    remediation="Restore the roles and policies of {stack}; each allows what its one job needs.",
+    severity=Severity.HIGH,
+    paths=at("AWS::IAM::Role", "AssumeRolePolicyDocument", "ManagedPolicyArns", "Policies")
+    + at("AWS::IAM::ManagedPolicy", "Type", "ManagedPolicyName", "PolicyDocument"),
+    controls=("SecurityHub IAM.1", "SecurityHub IAM.21", "NIST AC-6"),
+    checks=(
+        Check(Resource, modest_role, ("AWS::IAM::Role",)),
+        Check(Resource, modest_policy, ("AWS::IAM::ManagedPolicy",)),
+    ),
+)
+RULES = (ROLES,)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from holdfast.cfn.template import StackSeen
 from holdfast.kinds.kinds import IDENTITY, MADE
 from holdfast.kinds.table.observed import GLOBAL_TABLE, TABLE
+from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.estate import HOLDERS
 from holdfast.rules.resources import SUBSCRIPTION
 from holdfast.rules.subjects import Resource
@@ -105,3 +106,17 @@ def holds_data(kind: str) -> bool:
     """Whether it is a store, which is told by its name where nobody declared it."""
     service = kind.split("::")[1] if kind.startswith("AWS::") else ""
     return kind in (*IDENTITY, TABLE, GLOBAL_TABLE) or (service in HOLDING and kind not in OF_STORES)
+
+
+WAYS = Rule(
+    id="HF505",
+    forbids=True,
+    title="Stacks hold only resource types that the constructs make",
+    why="A custom resource, a gateway, a pipe, a schedule, an access key or a snapshot beside the data reaches, copies or deletes "
+    "it past everything that guards it, and a list of what is dangerous never ends.",
+    remediation="Remove it from {stack}; where it is meant, declare its type with the reason in extras= of the stack.",
+    severity=Severity.CRITICAL,
+    paths=("* Type",),
+    checks=(Check(Resource, known_type),),
+)
+RULES = (WAYS,)
