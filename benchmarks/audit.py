@@ -13,7 +13,7 @@ would take at so many calls at a time. `--loop N` sets up to how many tables the
 Cloud Custodian, if PATH is its executable: it reads tables, recovery and tags only.
 
 Of AWS itself this says nothing: it allows ten DescribeContinuousBackups a second, so 2,000 tables take 200 s there,
-whoever asks. Ours goes as fast as it is let, operation by operation.
+every caller. Ours goes as fast as it is let, operation by operation.
 """
 
 from __future__ import annotations

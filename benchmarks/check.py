@@ -139,7 +139,7 @@ def measure(count: int) -> float:
 
 
 def main() -> None:
-    measure(PER_STACK)  # imports and first calls are nobody's growth
+    measure(PER_STACK)  # imports and first calls do not count as growth
     spent = {count: min(measure(count) for _ in range(RUNS)) for count in SIZES}
     for count, seconds in spent.items():
         print(f"{count:,} tables: {seconds:.2f} s CPU, {seconds / count * 1000:.2f} ms each")

@@ -20,7 +20,7 @@ comparison can tell, and the same estate in other spellings, about which it has 
 
 Read the result for what it is. The mutants were written together with Holdfast's rules, and Holdfast compares with
 declarations and contracts that the others cannot know: no general rule can say which index a table should have. The
-others run the rules that they ship with, informational ones included; whoever writes own rules for them catches more.
+others run the rules that they ship with, informational ones included; own rules for them catch more.
 
 Holdfast, cfn-lint, cdk-nag and the CDK CLI come from the project's environment. The others are installed into a cache
 folder of their own on the first run. cfn-guard has no rules of its own: it gets those of AWS Control Tower that are

@@ -1,7 +1,7 @@
 """Whatever stands in an output folder or in a contract, every command ends soon, and never with a traceback.
 
 A small repository (three stacks, their contracts, a commit, their output) is spoilt at random, file by file: values,
-names and branches of the trees; functions that loop, grow or nest; bytes; files that are no files. Then `check`,
+names and branches of the trees; functions that loop, grow or nest; bytes; files that are not files. Then `check`,
 `diff` and `accept` run on it, in this process. Each must end with 0, 1, 2 or 3 within 5 seconds of CPU; with 2 it says
 one line. What fails is kept, and its number is printed: the same seed and number make the same input again.
 

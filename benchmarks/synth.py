@@ -119,7 +119,7 @@ def _read(outdir: Path) -> dict[str, dict[str, Any]]:
 
 
 def _write(path: Path, templates: dict[str, dict[str, Any]], *, engine: bool) -> str:
-    """The app that somebody would have written without Holdfast, one call after the other."""
+    """The same app, written without Holdfast, one call after the other."""
     lines = [HEADER.format(cdk_json=str(ROOT / "cdk.json"), engine=engine)]
     for stack, resources in templates.items():
         lines.append(f"stack = cdk.Stack(app, {stack!r})")

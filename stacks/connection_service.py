@@ -12,7 +12,7 @@ from stacks.environments import PROD
 from stacks.identities import CALLYTICS
 
 AUDIT = date(2026, 4, 23)
-CHANGES = Stream(view=View.NEW_AND_OLD_IMAGES)  # on in the live account, and nobody reads it
+CHANGES = Stream(view=View.NEW_AND_OLD_IMAGES)  # on in the live account, and not read
 
 STACK = Stack(
     id="ConnectionServiceStack-{env}",

@@ -141,7 +141,7 @@ def _orphans(client: Client, stack: Stack) -> list[Live]:
 
 
 def _made_by_hand(client: Client, stack: Stack) -> list[Live]:
-    """Four tables from before any stack, with the settings that a table has when nobody chooses any."""
+    """Four tables from before any stack, with the settings that a table has by default."""
     tables = _tables(stack)
     for table in tables:
         wanted = {key: table.properties[key] for key in ("AttributeDefinitions", "KeySchema", "BillingMode")}

@@ -115,7 +115,7 @@ Headers = list[tuple[str, bytes]]
 
 
 def dead_letter_headers(topic: str, partition: int, offset: int, *, reason: str, attempts: int) -> Headers:
-    """What goes with a message to the dead letters: where it came from, and why nobody could do it."""
+    """What goes with a message to the dead letters: where it came from, and why it was given up."""
     return [
         ("dead-letter-topic", topic.encode()),
         ("dead-letter-partition", str(partition).encode()),

@@ -155,9 +155,9 @@ def test_a_missing_or_strange_field_is_named() -> None:
 
 
 def test_unknown_services_and_settings_are_named() -> None:
-    with pytest.raises(ValueError, match="'pay-service' is no service of meeting-system: ai-service, "):
+    with pytest.raises(ValueError, match="'pay-service' is not a service of meeting-system: ai-service, "):
         names.REGISTRY.parameter("pay-service", "host")
-    with pytest.raises(ValueError, match="'password' is no setting of a service: host, port, grpc_port"):
+    with pytest.raises(ValueError, match="'password' is not a setting of a service: host, port, grpc_port"):
         names.REGISTRY.parameter("ai-service", "password")
 
 
@@ -192,7 +192,7 @@ def _topic(**changes: object) -> Topic:
         (lambda: _topic(partitions=0), "a partition at least"),
         (lambda: _topic(min_in_sync=3), "no broker can be restarted"),
         (lambda: Service(name="Bad_Name", port=1, grpc_port=2), "also its host name"),
-        (lambda: Service(name="a", port=0, grpc_port=2), "0 is no port"),
+        (lambda: Service(name="a", port=0, grpc_port=2), "0 is not a port (1 to 65535)"),
         (lambda: Prefix(path="{x}/y", purpose=""), "write it as folders"),
         (lambda: Prefix(path="a/../b", purpose=""), "write it as folders"),
         (lambda: Prefix(path="a/{x}/{x}", purpose=""), "two fields are called x"),

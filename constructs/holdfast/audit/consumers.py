@@ -97,7 +97,7 @@ class Lack:
 
 
 def lacking(key: NewKey, tables: Mapping[str, str], around: Surroundings) -> list[Lack]:
-    """Whoever uses one of ``tables``, which are ARNs by name, and is not known to be able to use ``key``."""
+    """Users of ``tables``, which are ARNs by name, that are not known to be able to use ``key``."""
     principals = {} if isinstance(around.principals, Unknown) else around.principals
     uses = [u for u in around.uses if u.table in tables]
     for principal in principals.values():

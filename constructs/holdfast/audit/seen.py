@@ -83,7 +83,7 @@ class Seen:
 
     @property
     def unwatched(self) -> bool:
-        """Whether alarms of a live table are missing: then how they are set up is no question."""
+        """Whether alarms of a live table are missing: then how they are set up is not asked."""
         if not isinstance(self.what, Table) or self.observed is None:
             return False
         subject = TableSubject(self.placed, self.what, self.placed.required(self.what), self.observed)

@@ -36,7 +36,7 @@ CHANGES = {
     )
 }
 VIA_DYNAMODB = {"StringLike": {"kms:ViaService": "dynamodb.*.amazonaws.com"}}
-# DynamoDB itself asks KMS on behalf of whoever changes the key of a table, and only so is it allowed.
+# DynamoDB itself asks KMS on behalf of the caller that changes the key of a table, and only so is it allowed.
 GRANT = Call(
     service="kms",
     operation="CreateGrant",
@@ -45,7 +45,7 @@ GRANT = Call(
     resource=calls.KEY,
     condition={"Bool": {"kms:GrantIsForAWSResource": "true"}} | VIA_DYNAMODB,
 )
-# And it uses the key as whoever makes the change.
+# And it uses the key as that caller.
 KEY_USE = Call(
     service="kms",
     operation="GenerateDataKey",
@@ -84,7 +84,7 @@ def apply(
     wrong: list[str] = []
     _save(record, document)
     for account, arn in who.items():
-        said(f"changing account {account} as {arn or 'nobody known'}")
+        said(f"changing account {account} as {arn or 'an unknown caller'}")
     for number, (change, row) in enumerate(zip(changes, rows, strict=True), start=1):
         api = reached[change.account, change.region]
         row |= {"outcome": "started", "at": _now()}
@@ -159,7 +159,7 @@ def _key(api: Api, change: Change) -> str | None:
 
 
 def _clash(api: Api, change: Change, shown: Mapping[str, Any]) -> str | None:
-    """What somebody has set since the plan was made, and the change would overwrite."""
+    """What was set since the plan was made, and the change would overwrite."""
     match change.operation:
         case "UpdateTimeToLive" if shown.get("TimeToLiveStatus", "DISABLED") != "DISABLED":
             return f"expiry is {shown['TimeToLiveStatus']} by {shown.get('AttributeName')}"

@@ -48,7 +48,7 @@ NOT_AUTHORIZED = re.compile(r"not authorized to perform: ([a-z0-9-]+:[A-Za-z0-9]
 
 
 class Kind(Enum):
-    """What a failed call means for whoever made it."""
+    """What a failed call means for its caller."""
 
     THROTTLED = "throttled"  # try again, more slowly
     TRANSIENT = "transient"  # try again

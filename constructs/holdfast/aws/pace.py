@@ -9,7 +9,7 @@ import time
 SLOWEST = 0.1  # seconds between calls: the lowest limit that DynamoDB documents is ten a second
 ATTEMPTS = 12
 LONGEST = 5.0
-STOP = threading.Event()  # set when whoever asked wants no answer any more: nobody waits on, in any thread
+STOP = threading.Event()  # set when no answer is wanted any more: every thread stops waiting
 
 
 class Pace:

@@ -300,7 +300,7 @@ class _Reader:
                 whole[result["Id"]] = result.get("StatusCode", "Complete") == "Complete"
         return {index: units[index] for i, index in by_id.items() if whole.get(i)}
 
-    # Stores that are no tables.
+    # Stores that are not tables.
 
     def _stores(
         self,

@@ -38,7 +38,7 @@ from holdfast.shared.calls import Call
 CONNECTIONS = 64
 UNREACHABLE_ATTEMPTS = 3
 FIRST_SECONDS = 5  # for an answer to who we are; an endpoint that gives none is the wrong one
-DOWN = 20  # so many failures to connect in a row mean that nobody is there any more
+DOWN = 20  # so many failures to connect in a row mean that the service is gone
 ASSUME_ROLE = Call(service="sts", operation="AssumeRole", action="sts:AssumeRole", reads="credentials of the role")
 NO_CREDENTIALS = (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError, TokenRetrievalError, SSOError)
 HINT = "set AWS_PROFILE, give --profile, or log in (`aws sso login`)"

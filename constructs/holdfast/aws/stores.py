@@ -1,4 +1,4 @@
-"""Reads the declared stores that are no tables: what each API shows of them, as resources of their stack."""
+"""Reads the declared stores that are not tables: what each API shows of them, as resources of their stack."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class _Reader:
 
     @staticmethod
     def _without_nodes(tagged: dict[str, Mapping[str, str]] | Unknown, instances: Listed) -> Any:
-        """A cluster's instances have its tags, and are no stores of their own."""
+        """A cluster's instances have its tags, and are not stores of their own."""
         if isinstance(tagged, Unknown) or isinstance(instances, Unknown):
             return tagged
         nodes = {i["DBInstanceArn"] for i in instances if i.get("DBClusterIdentifier")}

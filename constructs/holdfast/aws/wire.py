@@ -95,7 +95,7 @@ def _read(call: Call, status: int, text: bytes) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         if status < 300:
-            raise CallError(call, Kind.TRANSIENT, f"{call.operation} answered something that is no JSON")
+            raise CallError(call, Kind.TRANSIENT, f"{call.operation} answered something that is not JSON")
         raise answered(call, status, "", "no JSON")
     if status < 300:
         return found

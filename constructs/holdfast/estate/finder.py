@@ -1,6 +1,6 @@
 """Which estate a command works on: named in the project file of the repository that it runs in, and imported by path.
 
-There is no other way to one: an estate that nobody named is somebody else's.
+There is no other way to one: an estate that was not named is another team's.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _upwards(start: Path) -> Iterator[Path]:
 
 
 def _refuse_strangers(file: Path) -> None:
-    """What a command imports belongs to its user, to root, or to whoever owns the working folder."""
+    """What a command imports belongs to its user, to root, or to the owner of the working folder."""
     if hasattr(os, "getuid") and file.stat().st_uid not in (0, os.getuid(), Path.cwd().stat().st_uid):
         raise InputError(f"{file} belongs to another user: an estate is code, and only yours is run")
 

@@ -49,7 +49,7 @@ def watched(s: StoreSubject[Any]) -> Verdict:
     for alarm in s.kind.alarms(s.placed, s.store):
         found = seen.get(alarm.name, [])
         if len(found) > 1:
-            return fail(f"{len(found)} alarms are called {alarm.name}, and nobody knows which one is made")
+            return fail(f"{len(found)} alarms are called {alarm.name}, and only one of them is made")
         if changed := changes(alarm, _usual(found[0]) if found else None):
             return fail(f"not as declared: {', '.join(changed)}")
         if heard(s.stack, found[0]) is not True:

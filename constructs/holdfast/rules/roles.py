@@ -26,7 +26,7 @@ MANAGED = {
     "service-role/AWSLambdaBasicExecutionRole",  # of the functions that CDK brings along
 }
 
-# Everything that takes data or its protection away, or makes its holder somebody else.
+# Everything that takes data or its protection away, or gives it another holder.
 TOO_MUCH = re.compile(
     r"\*|^(iam|sts|organizations|ram):|:(Delete|Bypass|Schedule|Disable|Modify|Restore|Share|CreateGrant)"
     r"|:Put(Bucket|Key|Lifecycle|ObjectLegalHold|ObjectRetention|ObjectLock|Resource|Encryption)"
@@ -35,7 +35,7 @@ TOO_MUCH = re.compile(
 HARMLESS = {
     "dynamodb:DeleteItem",  # of an application; point-in-time recovery has it back
     "ec2:DeleteNetworkInterface",  # Lambda leaves subnets as it enters them
-    "s3:DeleteObject",  # of an application; the version stays, and where it is locked nobody shortens that
+    "s3:DeleteObject",  # of an application; the version stays, and where it is locked that cannot be shortened
 }
 
 WITHOUT_RESOURCE = ("ec2:", "servicediscovery:", "dynamodb:ListStreams")  # services whose calls know none

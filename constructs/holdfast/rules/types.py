@@ -13,7 +13,7 @@ from holdfast.rules.resources import SUBSCRIPTION
 from holdfast.rules.subjects import Resource
 from holdfast.verdict import PASS, Verdict, fail
 
-# Where data can be: any other type of these services holds some that nobody declared, or hands some out.
+# Where data can be: any other type of these services holds some that is not declared, or hands some out.
 HOLDING = frozenset(
     [
         "Backup",
@@ -103,7 +103,7 @@ def known_type(r: Resource) -> Verdict:
 
 
 def holds_data(kind: str) -> bool:
-    """Whether it is a store, which is told by its name where nobody declared it."""
+    """Whether it is a store, which is told by its name where it is not declared."""
     service = kind.split("::")[1] if kind.startswith("AWS::") else ""
     return kind in (*IDENTITY, TABLE, GLOBAL_TABLE) or (service in HOLDING and kind not in OF_STORES)
 

@@ -15,7 +15,7 @@ class Call:
     service: str
     operation: str
     action: str | None  # None: AWS allows it to everybody
-    reads: str  # what it tells, in words for whoever misses it
+    reads: str  # what it tells, in words, for a message that it is missing
     member: str = ""  # what an answer must have; without it, it is none, whatever its status
     resource: str = "*"
     page: tuple[str, str] | None = None  # the token's name in the request and in the answer

@@ -104,7 +104,7 @@ def _settings(configs: Any) -> Any:
     try:
         return json.loads(base64.b64decode(str(configs)))
     except ValueError:
-        return Unknown("Configs is no base64 of JSON")
+        return Unknown("Configs is not JSON in base64")
 
 
 def _say(value: Any) -> str:

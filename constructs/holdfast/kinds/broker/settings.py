@@ -10,7 +10,7 @@ from holdfast.shared.logs.groups import log_groups
 
 
 def server_properties(store: Broker, *, keeps_topics: bool) -> str:
-    """The brokers' own settings: nothing appears by being named, and where topics are kept, nobody deletes one."""
+    """The brokers' own settings: topics are not made by being named and, where they are kept, not deleted."""
     settings = {
         "auto.create.topics.enable": "false",
         "default.replication.factor": str(store.brokers),

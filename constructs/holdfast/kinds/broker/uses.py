@@ -11,7 +11,7 @@ from holdfast.shared.applications.statements import Use, arn
 
 
 def uses(placed: Placed, store: Broker, cluster: Any) -> list[Use]:
-    """The declared topics and consumer groups; nobody makes, changes or deletes one."""
+    """The declared topics and consumer groups; none may be made, changed or deleted."""
     unique = {"Fn::Select": [2, {"Fn::Split": ["/", cluster]}]}  # arn:aws:kafka:<region>:<account>:cluster/<name>/<id>
 
     def named(kind: str, names: Iterable[str]) -> tuple[Any, ...]:

@@ -155,7 +155,7 @@ def _encryption(algorithm: str, key: str | None = None) -> s3.CfnBucket.BucketEn
 
 
 def _of_all(old_versions: int, expire: int | None = None) -> s3.CfnBucket.RuleProperty:
-    """What holds in the whole bucket: uploads that nobody finished go, and so do versions that were replaced."""
+    """What holds in the whole bucket: unfinished uploads go, and so do versions that were replaced."""
     return s3.CfnBucket.RuleProperty(
         id="leftovers",
         status="Enabled",

@@ -31,7 +31,7 @@ CLOSED = (
         for name in ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
     ),
     Need(
-        "whoever writes an object may open it to others: its owner is not the bucket's",
+        "the writer of an object owns it, and may open it to others",
         "OwnershipControls.Rules",
         exactly([{"ObjectOwnership": "BucketOwnerEnforced"}]),
     ),
@@ -174,7 +174,7 @@ def expiry(s: Subject) -> Verdict:
             continue
         if strange := sorted(rule.keys() - RULE):
             problems.append(
-                f"{rule.get('Prefix') or 'everything'} is treated by {', '.join(strange)}, which nobody declared"
+                f"{rule.get('Prefix') or 'everything'} is treated by {', '.join(strange)}, which is not declared"
             )
         fate = seen.setdefault(str(rule.get("Prefix", "")), {})
         moves = rule.get("Transitions", [])

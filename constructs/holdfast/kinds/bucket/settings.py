@@ -9,7 +9,7 @@ from holdfast.cfn.dig import ACCOUNT
 
 
 def bucket_policy(arn: Any, *more: Mapping[str, Any]) -> dict[str, Any]:
-    """Nobody reaches a bucket over plain HTTP or old TLS; ``more`` are statements of its own."""
+    """A bucket refuses plain HTTP and old TLS; ``more`` are statements of its own."""
     deny = {
         "Effect": "Deny",
         "Principal": {"AWS": "*"},

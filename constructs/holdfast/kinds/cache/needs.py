@@ -82,7 +82,7 @@ def configured(s: Subject) -> Verdict:
 
 
 def access_list(s: Subject) -> Verdict:
-    """The cache's users: applications with the declared access, a default user that can do nothing, and nobody else."""
+    """The cache's users: applications with the declared access, a default user that can do nothing, and no others."""
     users = s.get("@UserGroupIds", "UserIds", default=[])
     if isinstance(users, Unknown):
         return unknown(f"its users cannot be read: {users.reason}")

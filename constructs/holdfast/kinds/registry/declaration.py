@@ -32,7 +32,7 @@ class Service:
             raise DeclarationError(f"service {self.name!r}: its name is also its host name: a-z, 0-9 and '-' only")
         for port in (self.port, self.grpc_port):
             if not 0 < port < 65536:
-                raise DeclarationError(f"service {self.name}: {port} is no port")
+                raise DeclarationError(f"service {self.name}: {port} is not a port (1 to 65535)")
 
 
 @checked
@@ -68,7 +68,7 @@ class Registry(Store):
     def parameter(self, service: str, setting: str) -> str:
         """The name of the parameter that holds one setting of a service."""
         if setting not in SETTINGS:
-            raise ValueError(f"{setting!r} is no setting of a service: {', '.join(SETTINGS)}")
+            raise ValueError(f"{setting!r} is not a setting of a service: {', '.join(SETTINGS)}")
         return f"/{self.root}/config/services/{self._known(service)}/{setting}"
 
     def parameters(self, service: Service) -> dict[str, str]:
@@ -85,7 +85,7 @@ class Registry(Store):
 
     def _known(self, service: str) -> str:
         if service not in {s.name for s in self.services}:
-            raise ValueError(f"{service!r} is no service of {self.root}: {', '.join(s.name for s in self.services)}")
+            raise ValueError(f"{service!r} is not a service of {self.root}: {', '.join(s.name for s in self.services)}")
         return service
 
     def facts(self, topic_prefix: str | None = None) -> Iterator[tuple[str, str]]:

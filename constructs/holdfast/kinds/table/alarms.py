@@ -1,7 +1,7 @@
 """Alarms of a table, on metrics that DynamoDB really publishes.
 
 Throttles exist per table and per index, latency and system errors only per table and operation; UserErrors has no
-TableName at all. Item count and size are no metrics: they are read from DescribeTable.
+TableName at all. Item count and size are not metrics: they are read from DescribeTable.
 """
 
 from __future__ import annotations

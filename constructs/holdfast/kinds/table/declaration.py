@@ -195,7 +195,7 @@ class Stream:
 
 
 class Usage(Enum):
-    """Who uses a table: an archive begins where the answer is nobody."""
+    """How a table is used; one that is not can be archived."""
 
     ACTIVE = "active"
     MIRROR = "mirror"  # still written, read elsewhere

@@ -191,7 +191,7 @@ def _encryption(stack: StackSeen, sse: Any) -> ObservedKey | NamedKey | Encrypti
 
 def _tags(tags: Any) -> Mapping[str, str | Unknown] | Unknown:
     if not isinstance(tags, list):
-        return tags if isinstance(tags, Unknown) else Unknown("tags are no list")
+        return tags if isinstance(tags, Unknown) else Unknown("tags are not a list")
     if not all(isinstance(t, Mapping) for t in tags):
         return Unknown("a tag is decided at deploy time")
     if len({str(t.get("Key")) for t in tags}) < len(tags):

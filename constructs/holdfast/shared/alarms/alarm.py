@@ -100,7 +100,7 @@ def changes(alarm: Alarm, seen: Mapping[str, Any] | None) -> list[str]:
 
 
 def waiting(id: str, name: str, what: str, queue: str) -> Alarm:  # noqa: A002 (as constructs call it)
-    """Somebody has to look at what waits in ``queue``: it was given up."""
+    """What waits in ``queue`` was given up, and has to be looked at."""
     return Alarm(
         id=id,
         name=name,

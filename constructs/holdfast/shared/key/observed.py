@@ -24,7 +24,7 @@ class ObservedKey:
     deletion_policy: str | Unknown | None
     update_replace_policy: str | Unknown | None = "Retain"
     extras: frozenset[str] = frozenset()
-    unusable: tuple[str | Unknown, ...] = ()  # why nobody can rely on it
+    unusable: tuple[str | Unknown, ...] = ()  # why it cannot be relied on
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def observe_key(stack: StackSeen, logical_id: str) -> ObservedKey | Unknown:
     """A key of the same template, or of the same account."""
     resource = mapping(stack.template["Resources"].get(logical_id))
     if resource.get("Type") != "AWS::KMS::Key" or stack.present(resource) is not True:
-        return Unknown(f"{logical_id} is no key of this template")
+        return Unknown(f"{logical_id} is not a key of this template")
     p = resource.get("Properties", {})
     policy = mapping(p).get("KeyPolicy", {})
     return ObservedKey(
@@ -63,7 +63,7 @@ def observe_key(stack: StackSeen, logical_id: str) -> ObservedKey | Unknown:
 
 # What a key has to be to encrypt data for good, and what is wrong where it is not.
 USABLE: Mapping[str, tuple[frozenset[str], str]] = {
-    "Enabled": (frozenset({"true"}), "the key is disabled, so nobody can read what it encrypts"),
+    "Enabled": (frozenset({"true"}), "the key is disabled, so what it encrypts cannot be read"),
     "KeyUsage": (frozenset({"ENCRYPT_DECRYPT"}), "the key does not encrypt"),
     "KeySpec": (frozenset({"SYMMETRIC_DEFAULT"}), "the key is of a kind that encrypts no table or store"),
     "Origin": (frozenset({"AWS_KMS"}), "the key's material comes from outside, and can expire there"),

@@ -41,7 +41,7 @@ USE = ("Decrypt", "DescribeKey", "Encrypt", "GenerateDataKey*", "ReEncrypt*")
 def needs_key(placed: Placed) -> bool:
     """Personal data needs a key, and an alarm topic, because CloudWatch cannot publish through AWS's own.
 
-    So does any store that is no table: logs and generated secrets stand beside it.
+    So does any store other than a table: logs and generated secrets stand beside it.
     """
     tables = any(Guard.CUSTOMER_KEY in placed.required(t) for t in placed.tables)
     return bool(placed.stores or placed.key_users) or placed.alarmed or tables
@@ -55,7 +55,7 @@ def keeps_key(placed: Placed) -> bool:
 
 
 def _users(placed: Placed) -> tuple[Placed, ...]:
-    """Whoever uses the key that a stack makes: itself, and the stacks that share it."""
+    """The users of the key that a stack makes: itself, and the stacks that share it."""
     return (placed, *placed.key_users)
 
 

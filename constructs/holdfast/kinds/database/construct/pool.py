@@ -19,7 +19,7 @@ BORROW_SECONDS = 30
 
 
 class DatabasePool(Construct):
-    """TLS and IAM for whoever comes; behind it, no more connections than declared."""
+    """Clients come with TLS and IAM; behind it, no more connections than declared."""
 
     def __init__(self, database: GuardedDatabase, pool: Pool) -> None:
         super().__init__(database, "Pool")
