@@ -215,7 +215,7 @@ def table(tree: Path) -> dict[str, str]:
         "files that name a rule: library": per_rule(tree, "constructs"),
         "files that name a rule: tests": per_rule(tree, "tests"),
         "lines with a rule's id, outside rules/": str(ids_elsewhere(tree)),
-        "files in the recipe: a table": recipe(tree, "Add a table.*"),
+        "files in the recipe: a table": recipe(tree, r"Add a table[^\n]*"),
         "files in the recipe: a rule": recipe(tree, "Add a rule"),
         "files in the recipe: a kind": recipe(tree, "Add a kind of store"),
         "files in the recipe: an environment": recipe(tree, "Add an environment"),
