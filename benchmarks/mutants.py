@@ -178,10 +178,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--module", help="below the library, such as rules/access.py; all that judge unless given")
     parser.add_argument("--count", type=int, help="a sample of so many; all unless given")
+    parser.add_argument("--tests", nargs="+", help="only these test files of the library, such as test_rules_access")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=300, help="for the tests of one fault")
     args = parser.parse_args()
+    if args.tests:
+        TESTS.clear()
+        TESTS[""] = tuple(args.tests)
     library = ROOT / LIBRARY
     modules = (
         [args.module]

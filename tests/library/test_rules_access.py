@@ -35,7 +35,8 @@ OPEN: dict[str, dict[str, Any]] = {
     "something else": {"StringEquals": {"aws:RequestedRegion": "eu-west-1"}},
     "not a condition": {"StringEquals": "aws:SourceAccount"},
 }
-PRINCIPALS: tuple[Any, ...] = ("*", {"AWS": "*"}, {"AWS": [f"arn:aws:iam::{OWN}:root", "*"]})
+MIXED = {"Service": "sns.amazonaws.com", "AWS": "*"}
+PRINCIPALS: tuple[Any, ...] = ("*", {"AWS": "*"}, MIXED, {"AWS": [f"arn:aws:iam::{OWN}:root", "*"]})
 
 
 def policy(principal: Any, condition: Any, effect: str = "Allow", action: str = "sns:Publish") -> dict[str, Any]:
@@ -130,6 +131,7 @@ EVENTS = "events.amazonaws.com"
         ({"Principal": EVENTS, "SourceArn": RULE, "SourceAccount": OTHER}, Outcome.FAIL),
         ({"Principal": OTHER}, Outcome.FAIL),
         ({"Principal": "*"}, Outcome.FAIL),
+        ({"Principal": {"Fn::ImportValue": "who"}}, Outcome.UNKNOWN),
         ({"Principal": {"Ref": "AWS::AccountId"}, "FunctionUrlAuthType": "NONE"}, Outcome.FAIL),
     ],
 )
@@ -140,3 +142,11 @@ def test_who_may_call_a_function(properties: dict[str, Any], outcome: Outcome) -
     said = admits_own_only(Resource(placed, stack, "P"))
     assert said.outcome is outcome
     assert "the rule itself failed" not in said.detail
+
+
+@pytest.mark.parametrize(
+    "principal", [{"Ref": "P"}, {"Fn::If": ["C", "*", OWN]}, {"AWS": {"Fn::ImportValue": "role"}}, 7]
+)
+def test_a_principal_that_is_decided_at_deploy_time_is_unknown(principal: Any) -> None:
+    assert judge_policy(policy(principal, {}), None, OWN).outcome is Outcome.UNKNOWN
+    assert judge_policy({"Statement": ["later"]}, None, OWN).outcome is Outcome.UNKNOWN

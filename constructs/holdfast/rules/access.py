@@ -120,7 +120,8 @@ class _Statement:
             return Unknown("whom a policy admits is decided at deploy time")
         for kind, names in principal.items():
             for name in _list(names):
-                if problem := self._who(kind, name):
+                problem = self._who(kind, name)
+                if problem is not None:
                     return problem
         return self._use(principal)
 
