@@ -140,7 +140,7 @@ def changed(seen: StoreSeen, **observed: Any) -> StoreSeen:
                 unread[ALARM] = value
             case "alarms", dict():
                 for alarm in alarms:
-                    alarm["ActionsEnabled"] = value.get(alarm["AlarmName"], {}).get("heard", True)
+                    alarm["ActionsEnabled"] = value.get(alarm["AlarmName"], {}).get("notifies", True)
             case "topics", _:
                 for alarm in alarms:
                     alarm["AlarmActions"] = value

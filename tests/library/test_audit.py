@@ -1034,7 +1034,7 @@ def test_alarms_of_a_consumer_and_of_its_table_are_told_apart() -> None:
     placed = PLACES[STACK]
     name = ORDERS
     clean = account(placed.region, (placed.stack.id,))
-    mute = {n: dict(p) | {"heard": False} for n, p in seen_of(clean, name).alarms.items()}  # type: ignore[union-attr]
+    mute = {n: dict(p) | {"notifies": False} for n, p in seen_of(clean, name).alarms.items()}  # type: ignore[union-attr]
     kept = {
         i: r
         for i, r in template(placed.id)["Resources"].items()

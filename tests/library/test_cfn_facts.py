@@ -218,7 +218,7 @@ def test_cdk_knows_no_replacement_of_a_store_that_we_do_not() -> None:
 
 def test_schemas_by_reference_by_alternative_and_inside_themselves() -> None:
     schema = {
-        "typeName": "Our::Own::Type",
+        "typeName": "Our::StackResources::Type",
         "primaryIdentifier": ["/properties/Name"],
         "writeOnlyProperties": ["/properties/Rules/*/Secret"],
         "properties": {

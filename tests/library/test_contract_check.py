@@ -149,7 +149,7 @@ def add(name: str, resource: Any) -> Callable[[Json], Any]:
             "Properties/BillingMode",
         ),
         (add("Fn::ForEach::Loop", ["X", ["a"], {}]), "HF704", False, "template/Resources/Fn::ForEach::Loop"),
-        (add("M", {"Type": "My::Own::Thing::MODULE"}), "HF704", False, "Type"),
+        (add("M", {"Type": "My::StackResources::Thing::MODULE"}), "HF704", False, "Type"),
         (add("M", {"Type": "Other::Company::Thing"}), "HF704", False, "Type"),
         (
             add("N", {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": "https://x"}}),

@@ -71,7 +71,7 @@ from holdfast.shared.access_policy import filled
 from holdfast.shared.account import Account, StackLive, StoreSeen
 from holdfast.shared.key.observed import NamedKey
 from holdfast.shared.key.policy import key_policy
-from holdfast.shared.live import Own
+from holdfast.shared.live import StackResources
 from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
 
@@ -832,7 +832,7 @@ def test_fix_gives_a_table_the_external_or_the_shared_key(made: dict[str, Json])
 
 
 def test_live_stores_name_the_key_that_another_stack_made_as_the_templates_do() -> None:
-    own = Own({}, {KEY: "Carts-live#Key"})
+    own = StackResources({}, {KEY: "Carts-live#Key"})
     assert own.arn("AWS::KMS::Key", KEY) == "Carts-live#Key"
     assert own.arn("AWS::KMS::Key", OTHER) == OTHER
     assert own.arn("AWS::KMS::Key", None) is None

@@ -113,7 +113,7 @@ def test_alarms_are_matched_with_their_tables_and_their_topics(account: Account)
     o = observed(account.tables["orders"])
     assert o.watched == frozenset({(None, "ReadThrottleEvents")})
     assert not isinstance(o.alarms, Unknown)
-    assert o.alarms["orders-throttled"]["heard"] is True
+    assert o.alarms["orders-throttled"]["notifies"] is True
     assert observed(account.tables["bare"]).watched == frozenset()
 
 
@@ -330,7 +330,7 @@ def test_an_alarm_is_heard_only_by_a_topic_that_is_there() -> None:
         o = observed(one(answers(), replace(AROUND, alarms=[alarm | changes], topics=topics)))
         assert o.watched == frozenset({("i", "WriteThrottleEvents")})
         assert not isinstance(o.alarms, Unknown)
-        return o.alarms["a"]["heard"]
+        return o.alarms["a"]["notifies"]
 
     assert heard({"arn:aws:sns:us-east-1:1:ops"}) is True
     assert heard({"arn:aws:sns:us-east-1:1:other"}) is False

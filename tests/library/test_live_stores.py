@@ -31,7 +31,7 @@ from holdfast.kinds.bucket.live import LOCATION, LOCK, bucket_policy
 from holdfast.rules import STORE_RULES
 from holdfast.shared.account import StoreSeen
 from holdfast.shared.calls import Call
-from holdfast.shared.live import Own
+from holdfast.shared.live import StackResources
 from holdfast.verdict import Outcome
 
 AURORA = replace(PLACED, stack=on_aurora(PLACED.stack))
@@ -341,7 +341,7 @@ def test_the_lock_of_an_archive_is_judged_live() -> None:
 
 
 def test_a_policy_names_roles_of_the_stack_by_reference_and_others_by_their_arn() -> None:
-    own = Own({("AWS::IAM::Role", "emptier"): "Emptier"})
+    own = StackResources({("AWS::IAM::Role", "emptier"): "Emptier"})
     roles = ["arn:aws:iam::000000000000:role/emptier", "arn:aws:iam::000000000001:role/theirs"]
     resources = ["arn:aws:s3:::files", "arn:aws:s3:::files/*", "arn:aws:s3:::filesystem/*"]
     document = {"Statement": [{"Principal": {"AWS": roles}, "Resource": resources, "Condition": "000000000000"}]}

@@ -292,7 +292,7 @@ def test_it_is_said_of_the_table_or_store_that_it_concerns(name: str, table: str
 def test_a_resource_of_any_other_type_is_heard_of_in_every_stack(stack: str, templates: dict[str, Json]) -> None:
     """One of each type that can reach, copy or delete data, and a custom resource."""
     placed, template = PLACES[stack], templates[stack]
-    kinds = [*schemas(), "Custom::Anything", "AWS::CloudFormation::CustomResource", "Acme::Own::Type"]
+    kinds = [*schemas(), "Custom::Anything", "AWS::CloudFormation::CustomResource", "Acme::StackResources::Type"]
     rogues = {f"Rogue{n}": {"Type": kind, "Properties": {}} for n, kind in enumerate(kinds)}
     places = heard(placed, template | {"Resources": template["Resources"] | rogues})
     unheard = {rogue["Type"] for id_, rogue in rogues.items() if f"{placed.id}#{id_}" not in places}

@@ -1,4 +1,4 @@
-"""The one door to AWS: calls that are declared, with retries, at the pace that AWS allows."""
+"""The one way to AWS: calls that are declared, with retries, at the pace that AWS allows."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from holdfast.shared.account import Aspect, StackLive, Stores, StoreSeen
 from holdfast.shared.alarms.live import alarm as live_alarm
 from holdfast.shared.calls import Call
 from holdfast.shared.key.observed import ObservedKey
-from holdfast.shared.live import Own, Resource, shaped
+from holdfast.shared.live import Resource, StackResources, shaped
 from holdfast.shared.network.live import GROUPS, group
 from holdfast.shared.vault.live import (
     DESCRIBE_VAULT,
@@ -50,7 +50,7 @@ def key(placed: Placed, store: Store) -> tuple[str, str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class AccountRead:
     """What the reader of tables has read already, or knows how to read."""
 
     account: str
@@ -60,13 +60,13 @@ class Around:
     key: Callable[[str], ObservedKey | Encryption | Unknown]
 
 
-def read(api: Api, places: Sequence[Placed], around: Around, hole: Hole) -> Stores:
+def read(api: Api, places: Sequence[Placed], around: AccountRead, hole: Hole) -> Stores:
     """Every store of ``places`` that is in this account and region."""
     return _Reader(api, places, around, hole).read()
 
 
 class _Reader:
-    def __init__(self, api: Api, places: Sequence[Placed], around: Around, hole: Hole) -> None:
+    def __init__(self, api: Api, places: Sequence[Placed], around: AccountRead, hole: Hole) -> None:
         self._api, self._around, self._hole = api, around, hole
         self._places = [p for p in places if p.stores and p.region == api.region]
 
@@ -114,7 +114,7 @@ class _Reader:
         return self._around.account
 
     @property
-    def around(self) -> Around:
+    def around(self) -> AccountRead:
         return self._around
 
     @property
@@ -127,7 +127,7 @@ class _Reader:
         return f"arn:{self.partition}:{{}}:{self._api.region}:{self.account}"
 
     def _tagged(self) -> dict[str, Mapping[str, str]] | Unknown:
-        """Every store that wears all of our tags, declared or not."""
+        """Every store that has all of our tags, declared or not."""
         required = self._places[0].policy.tags
         ours = [n for n, source in required.items() if isinstance(source, str) or source is TagSource.SYSTEM]
         mine = [
@@ -159,9 +159,9 @@ class _Stack:
         self.groups: StackSeen | Unknown | None = None
         self._stores: dict[tuple[str, str, str], Found | Unknown] = {}
         self._shared: dict[Aspect, Unknown] = {}
-        self._context = self._in(Own({}))
+        self._context = self._in(StackResources({}))
 
-    def _in(self, own: Own) -> ReadContext:
+    def _in(self, own: StackResources) -> ReadContext:
         reader = self._reader
         return ReadContext(
             placed=self.placed,
@@ -178,7 +178,7 @@ class _Stack:
         if isinstance(members, Unknown):
             self._shared[Aspect.OWN] = members
         else:
-            self._context = self._in(Own(members, self._shared_key()))
+            self._context = self._in(StackResources(members, self._shared_key()))
         for store in self.placed.stores:
             reading = kind_of(store).live
             found = reading.read(self._context, store, self.placed.fill(store.name)) if reading else None

@@ -180,8 +180,8 @@ def _read_alarm(stack: StackSeen, logical_id: str, p: Any) -> list[AlarmMetric]:
     return found
 
 
-def heard(stack: StackSeen, alarm: Mapping[str, Any]) -> bool | Unknown:
-    """Whether an alarm tells a topic of its own stack."""
+def notifies(stack: StackSeen, alarm: Mapping[str, Any]) -> bool | Unknown:
+    """Whether an alarm publishes to a topic of its own stack."""
     enabled, actions = flag(alarm.get("ActionsEnabled", True)), alarm.get("AlarmActions", [])
     if isinstance(enabled, Unknown) or isinstance(actions, Unknown):
         return enabled if isinstance(enabled, Unknown) else actions

@@ -57,7 +57,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class Skipped:
     """A failure that no call may repair, and who has to do what."""
 
     rule: str
@@ -70,7 +70,7 @@ class Plan:
     """Calls, worst first; those that change a key apart, because they cut off what may not use the new one."""
 
     changes: list[Change]
-    left: list[Left]
+    left: list[Skipped]
     keys: list[Change]
 
 
@@ -89,7 +89,7 @@ def plan(
     declared = {(p.env.label, p.fill(t.name)): (p, t) for p in estate.placements(environments) for t in p.tables}
     live_by_arn = {t.arn: (a, t) for a in accounts if not isinstance(a.tables, Unknown) for t in a.tables.values()}
     changes: dict[tuple[str, str, str], Change] = {}
-    left: list[Left] = []
+    left: list[Skipped] = []
     for f in sorted(findings, key=lambda f: ORDER[f.rule.severity]):
         if (
             f.outcome is not Outcome.FAIL
@@ -103,7 +103,7 @@ def plan(
         if found is None or live is None:
             continue
         step = _step(f, *found, *live, named=only is not None)
-        if isinstance(step, Left):
+        if isinstance(step, Skipped):
             left.append(step)
         else:
             changes.setdefault((step.arn, step.operation, ",".join(step.parameters)), step)
@@ -111,11 +111,13 @@ def plan(
     return Plan(changes=[c for c in every if not c.key], left=left, keys=[c for c in every if c.key])
 
 
-def _step(f: Finding, placed: Placed, table: Table, account: Account, live: StoreSeen, *, named: bool) -> Change | Left:
+def _step(
+    f: Finding, placed: Placed, table: Table, account: Account, live: StoreSeen, *, named: bool
+) -> Change | Skipped:
     name, seen = placed.fill(table.name), observed(live)
 
-    def leave(why: str) -> Left:
-        return Left(rule=f.rule.id, table=name, why=why)
+    def leave(why: str) -> Skipped:
+        return Skipped(rule=f.rule.id, table=name, why=why)
 
     def change(says: str, operation: str, before: Mapping[str, Any], **parameters: Any) -> Change:
         target = {"ResourceArn": live.arn} if operation == "TagResource" else {"TableName": name}

@@ -10,7 +10,7 @@ from holdfast.estate.placement import Placed
 from holdfast.model.store import Store
 from holdfast.shared.account import Aspect
 from holdfast.shared.calls import Call
-from holdfast.shared.live import Answer, Own, Resource, shaped
+from holdfast.shared.live import Answer, Resource, StackResources, shaped
 from holdfast.unknown import Unknown
 
 Listed = list[dict[str, Any]] | Unknown
@@ -51,7 +51,7 @@ class ReadContext:
     ask: Ask
     ask_all: AskAll
     listed: Mapping[Call, Listed]  # what is listed once for an account and region
-    own: Own
+    own: StackResources
     resources: dict[str, Resource] = field(default_factory=dict)
 
     def id(self, kind: str, physical: str) -> str:

@@ -125,7 +125,7 @@ def deploy(emulator: Running, outdir: Path, say: Say, home: Path = HOME) -> None
         line += ["--require-approval", "never", "--concurrency", str(AT_ONCE)]
         line += ["--import-existing-resources", "--progress", "events"]
         env = environment(emulator, REGION, home, account=account)
-        run(line, env, home / "deploy.log", "deploy", heard=progress)
+        run(line, env, home / "deploy.log", "deploy", progress=progress)
 
 
 def run(
@@ -135,7 +135,7 @@ def run(
     what: str,
     *,
     cwd: Path | None = None,
-    heard: Say = lambda text: None,
+    progress: Say = lambda text: None,
 ) -> None:
     """One CDK command; what it says goes to ``log``, and its failure becomes one line."""
     private_folder(log.parent)
@@ -153,7 +153,7 @@ def run(
                 text = ANSI.sub("", raw).rstrip()
                 kept.write(f"{text}\n".encode())
                 said.append(text)
-                heard(text)
+                progress(text)
         except KeyboardInterrupt:
             process.terminate()
             raise

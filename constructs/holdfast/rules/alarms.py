@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.cfn.places import at
-from holdfast.cfn.template import ALARM, AlarmMetric, heard
+from holdfast.cfn.template import ALARM, AlarmMetric, notifies
 from holdfast.kinds.base import StoreSubject
 from holdfast.kinds.table.alarms import PUBLISHED, failure_queue, processor_alarms, table_alarms
 from holdfast.kinds.table.observed import wanted
@@ -33,7 +33,7 @@ def notifies(s: TableSubject) -> Verdict:
         return EXEMPT
     if isinstance(s.seen.alarms, Unknown):
         return unknown(f"alarms cannot be read: {s.seen.alarms.reason}")
-    told = {name: p.get("heard", False) for name, p in s.seen.alarms.items()}
+    told = {name: p.get("notifies", False) for name, p in s.seen.alarms.items()}
     if mute := sorted(name for name, notified in told.items() if notified is False):
         return fail(f"{', '.join(mute)}: no action publishes to a topic of the stack")
     unsure = sorted(name for name, notified in told.items() if isinstance(notified, Unknown))
@@ -76,7 +76,7 @@ def consumer(s: Consumer) -> Verdict:
         found = seen.get(alarm.name)
         if changed := changes(alarm, found):
             return fail(f"not as declared: {', '.join(changed)}")
-        if found and heard(stack, found) is not True:
+        if found and notifies(stack, found) is not True:
             return fail(f"{alarm.name}: no action publishes to a topic of the stack")
     return PASS
 

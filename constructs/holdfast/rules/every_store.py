@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.cfn.alike import alike
-from holdfast.cfn.template import heard
+from holdfast.cfn.template import notifies
 from holdfast.cfn.types import TOPIC
 from holdfast.kinds.base import StoreSubject
 from holdfast.kinds.need import about, all_own, kept, worst
@@ -39,7 +39,7 @@ def _is(value: Any) -> bool:
 
 
 def watched(s: StoreSubject[Any]) -> Verdict:
-    """The declared alarms of a store are there, as declared, and a topic of the stack hears them."""
+    """The declared alarms of a store are there, as declared, and they publish to a topic of the stack."""
     if Guard.ALARMS not in s.required:
         return EXEMPT
     seen: dict[str, list[Mapping[str, Any]]] = {}
@@ -52,11 +52,11 @@ def watched(s: StoreSubject[Any]) -> Verdict:
             return fail(f"{len(found)} alarms are called {alarm.name}, and only one of them is made")
         if changed := changes(alarm, _usual(found[0]) if found else None):
             return fail(f"not as declared: {', '.join(changed)}")
-        if heard(s.stack, found[0]) is not True:
-            return fail(f"no topic of the stack hears {alarm.name}")
+        if notifies(s.stack, found[0]) is not True:
+            return fail(f"{alarm.name} has no action that publishes to a topic of the stack")
         silent = found[0].get("InsufficientDataActions", [])
         if alarm.silence is Silence.TOLD and not all_own(TOPIC)(s, silent):
-            return fail(f"no topic of the stack hears when {alarm.name} sees nothing")
+            return fail(f"{alarm.name} does not publish to a topic of the stack when it has no data")
     return PASS
 
 

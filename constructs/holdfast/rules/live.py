@@ -165,7 +165,7 @@ UNDEPLOYED = Rule(
 STRANGER = Rule(
     id="HF617",
     title="Stores with our tags are declared",
-    why="A database, cache, broker or bucket that wears the tags of our stacks was made by them or copied from them, and holds "
+    why="A database, cache, broker or bucket with the tags of our stacks was made by them or copied from them, and holds "
     "their data, but nothing requires its protection. Stores without our tags belong to others and are not looked at.",
     remediation="Declare {table}; if it was left behind, archive what it holds and remove it, or take the tags off what is not ours.",
     severity=Severity.LOW,

@@ -78,7 +78,7 @@ def _openings(stack: StackSeen) -> Iterator[str]:
     for logical_id, resource in stack.possible(END_POINT):
         groups = dig(stack, resource, "Properties", "SecurityGroupIds", default=[])
         if not (isinstance(groups, list) and all(stack.is_a(g, GROUP) for g in groups)):
-            yield f"{logical_id} wears groups that are not the stack's"
+            yield f"{logical_id} has security groups that are not the stack's"
     ways = [(i, rule) for i, _ in stack.possible(GROUP) for rule in inline(stack, i, "SecurityGroupEgress")]
     for logical_id, resource in stack.possible(EGRESS):
         found = stack.resolver.value(resource.get("Properties", {}))
@@ -94,7 +94,7 @@ RANGES = Rule(
     id="HF503",
     forbids=True,
     title="Security groups admit groups, not addresses",
-    why="An address range admits whatever stands behind it tomorrow; a group admits what wears it.",
+    why="An address range admits whatever stands behind it tomorrow; a group admits only what has that group.",
     remediation="Name a security group of {stack} as the source, as Network.allow does.",
     severity=Severity.HIGH,
     paths=at("AWS::EC2::SecurityGroup", "SecurityGroupIngress")

@@ -15,7 +15,7 @@ KEPT = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class StackResources:
     """The resources of one stack by type and physical id, so that ARNs and names become references to them."""
 
     members: Mapping[tuple[str, str], str]  # to logical ids

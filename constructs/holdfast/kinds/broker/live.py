@@ -12,7 +12,7 @@ from holdfast.kinds.broker.declaration import Broker
 from holdfast.kinds.live import NEXT, Found, ReadContext, Reading
 from holdfast.shared.account import Aspect
 from holdfast.shared.calls import Call, listing
-from holdfast.shared.live import KEPT, Answer, Own, Resource, shaped
+from holdfast.shared.live import KEPT, Answer, Resource, StackResources, shaped
 from holdfast.unknown import Unknown
 
 ARNS = "arn:aws:kafka:*:*:*"  # clusters and topics
@@ -92,7 +92,7 @@ def _settings(c: ReadContext, broker: Answer, found: Found) -> str | None:
 READING = Reading(read=read, listings=(BROKERS,), calls=(TOPICS, TOPIC, SETTINGS), tagged=("kafka:cluster",))
 
 
-def broker(c: Answer, own: Own, settings: str | None) -> Resource:
+def broker(c: Answer, own: StackResources, settings: str | None) -> Resource:
     nodes = dict(c.get("BrokerNodeGroupInfo", {}))
     nodes["SecurityGroups"] = [own.group(g) for g in nodes.get("SecurityGroups", ())]
     encryption = dict(c.get("EncryptionInfo", {}))

@@ -14,7 +14,7 @@ from holdfast.kinds.bucket.declaration import Bucket
 from holdfast.kinds.live import Found, ReadContext, Reading
 from holdfast.shared.account import Aspect
 from holdfast.shared.calls import Call
-from holdfast.shared.live import Answer, Own, Resource, shaped, tags
+from holdfast.shared.live import Answer, Resource, StackResources, shaped, tags
 from holdfast.unknown import Unknown
 
 BUCKETS = "arn:aws:s3:::*"
@@ -112,7 +112,7 @@ def read(c: ReadContext, _: Bucket, name: str) -> Found | Unknown | None:
 READING = Reading(read=read, listings=(), calls=(LOCATION, *ASPECTS), tagged=("s3",))
 
 
-def bucket(name: str, known: Mapping[str, Answer], own: Own) -> Resource:
+def bucket(name: str, known: Mapping[str, Answer], own: StackResources) -> Resource:
     """``known`` are the answers by operation, empty where there was none."""
     lock = known["GetObjectLockConfiguration"].get("ObjectLockConfiguration")
     logs = known["GetBucketLogging"].get("LoggingEnabled")
@@ -135,7 +135,7 @@ def bucket(name: str, known: Mapping[str, Answer], own: Own) -> Resource:
     )
 
 
-def _encryption(rest: Answer, own: Own) -> dict[str, Any]:
+def _encryption(rest: Answer, own: StackResources) -> dict[str, Any]:
     rules = []
     for rule in rest.get("Rules", ()):
         default = dict(rule.get("ApplyServerSideEncryptionByDefault", {}))
@@ -147,7 +147,7 @@ def _encryption(rest: Answer, own: Own) -> dict[str, Any]:
     return {"ServerSideEncryptionConfiguration": rules}
 
 
-def _logging(logs: Answer, own: Own) -> dict[str, Any]:
+def _logging(logs: Answer, own: StackResources) -> dict[str, Any]:
     found = {"DestinationBucketName": own.ref(types.BUCKET, logs["TargetBucket"])}
     return {**found, "LogFilePrefix": logs["TargetPrefix"]} if logs.get("TargetPrefix") else found
 
@@ -180,7 +180,7 @@ def _rule(rule: Answer) -> dict[str, Any]:
     return {k: v for k, v in found.items() if v is not None}
 
 
-def bucket_policy(arn: str, bucket: str, text: str, own: Own, account: str) -> Resource:
+def bucket_policy(arn: str, bucket: str, text: str, own: StackResources, account: str) -> Resource:
     """The policy with the bucket, the stack's roles and the account's number as a template writes them."""
     ref = {"Fn::GetAtt": [bucket, "Arn"]}
 

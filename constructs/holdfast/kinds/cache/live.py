@@ -9,7 +9,7 @@ from holdfast.kinds.cache.settings import PARAMETERS as SETTINGS
 from holdfast.kinds.live import MARKER, Found, ReadContext, Reading
 from holdfast.shared.account import Aspect
 from holdfast.shared.calls import Call, listing
-from holdfast.shared.live import Answer, Own, Resource, shaped, tags
+from holdfast.shared.live import Answer, Resource, StackResources, shaped, tags
 from holdfast.unknown import Unknown
 
 CACHES = listing("elasticache", "DescribeReplicationGroups", "caches", "ReplicationGroups", MARKER)
@@ -76,7 +76,7 @@ READING = Reading(
 )
 
 
-def cache(g: Answer, node: Answer, own: Own, parameters: str | None, users: list[str]) -> Resource:
+def cache(g: Answer, node: Answer, own: StackResources, parameters: str | None, users: list[str]) -> Resource:
     port = next((n.get("PrimaryEndpoint", {}).get("Port") for n in g.get("NodeGroups", ())), None)
     logs = [log for log in g.get("LogDeliveryConfigurations", ()) if log.get("Status", "active") != "error"]
     return shaped(

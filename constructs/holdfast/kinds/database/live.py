@@ -12,7 +12,7 @@ from holdfast.kinds.database.settings import database_parameters
 from holdfast.kinds.live import MARKER, Found, ReadContext, Reading
 from holdfast.shared.account import Aspect
 from holdfast.shared.calls import listing
-from holdfast.shared.live import Answer, Own, Resource, shaped, tags
+from holdfast.shared.live import Answer, Resource, StackResources, shaped, tags
 from holdfast.unknown import Unknown
 
 INSTANCES = listing("rds", "DescribeDBInstances", "databases", "DBInstances", MARKER)
@@ -86,7 +86,7 @@ READING = Reading(
 )
 
 
-def instance(i: Answer, own: Own, parameters: str | None, cluster: Any) -> Resource:
+def instance(i: Answer, own: StackResources, parameters: str | None, cluster: Any) -> Resource:
     groups = [own.group(g["VpcSecurityGroupId"]) for g in i.get("VpcSecurityGroups", ())]
     insights = i.get("PerformanceInsightsKMSKeyId")
     return shaped(
@@ -114,7 +114,7 @@ def instance(i: Answer, own: Own, parameters: str | None, cluster: Any) -> Resou
     )
 
 
-def cluster(c: Answer, own: Own, parameters: str | None, kind: str) -> Resource:
+def cluster(c: Answer, own: StackResources, parameters: str | None, kind: str) -> Resource:
     groups = [own.group(g["VpcSecurityGroupId"]) for g in c.get("VpcSecurityGroups", ())]
     shared = {
         "DBClusterIdentifier": c["DBClusterIdentifier"],
@@ -132,7 +132,7 @@ def cluster(c: Answer, own: Own, parameters: str | None, kind: str) -> Resource:
     return shaped(kind, {**shared, "Engine": c.get("Engine"), **_secret(c, own)})
 
 
-def _database(d: Answer, own: Own) -> dict[str, Any]:
+def _database(d: Answer, own: StackResources) -> dict[str, Any]:
     """What instances and clusters call by the same name."""
     return {
         "StorageEncrypted": d.get("StorageEncrypted", False),
@@ -148,7 +148,7 @@ def _database(d: Answer, own: Own) -> dict[str, Any]:
     }
 
 
-def _secret(d: Answer, own: Own) -> dict[str, Any]:
+def _secret(d: Answer, own: StackResources) -> dict[str, Any]:
     secret = d.get("MasterUserSecret")
     if not secret:
         return {"ManageMasterUserPassword": False}

@@ -181,7 +181,11 @@ def pooled(s: Subject) -> Verdict:
         Need("the pool takes passwords", f"{proxy}.DefaultAuthScheme", exactly("IAM_AUTH")),
         Need("the pool takes passwords", f"{proxy}.Auth", exactly(None)),
         Need("the pool writes statements to its log", f"{proxy}.DebugLogging", exactly(False), False),
-        Need("the pool wears no groups of the stack", f"{proxy}.VpcSecurityGroupIds", all_own(GROUP)),
+        Need(
+            "the pool has security groups that are not the stack's, or none",
+            f"{proxy}.VpcSecurityGroupIds",
+            all_own(GROUP),
+        ),
         Need("the pool stands in no subnets of the stack", f"{proxy}.VpcSubnetIds", all_own(SUBNET)),
         Need(
             "clients of the pool are cut off at another age",
@@ -233,7 +237,12 @@ def _function(s: Subject, job: str, name: str, function: str) -> Verdict:
         Need(f"{name} may not run", "ReservedConcurrentExecutions", at_least(1), 1),
         Need(f"{name} is stopped before {FUNCTION_SECONDS} seconds", "Timeout", at_least(FUNCTION_SECONDS), 3),
         Need(f"{name} stands in no subnets of the stack", "VpcConfig.SubnetIds", all_own(SUBNET), []),
-        Need(f"{name} wears no groups of the stack", "VpcConfig.SecurityGroupIds", all_own(GROUP), []),
+        Need(
+            f"{name} has security groups that are not the stack's, or none",
+            "VpcConfig.SecurityGroupIds",
+            all_own(GROUP),
+            [],
+        ),
         Need(f"the settings of {name} are not under the stack's key", "KmsKeyArn", own_key),
         Need(f"what {name} fails at is lost: no queue", "DeadLetterConfig.TargetArn", own(QUEUE)),
         Need(f"{name} has no role of the stack", "Role", own(ROLE)),

@@ -1,4 +1,4 @@
-"""An alarm and its metrics as data, and who hears it."""
+"""An alarm and its metrics as data, and the topic that it publishes to."""
 
 from __future__ import annotations
 

@@ -52,12 +52,12 @@ class Network(Construct):
 
     @cached_property
     def functions(self) -> ec2.SecurityGroup:
-        """What our own functions wear: they go where applications have no business, such as past a pool."""
+        """The group of our own functions: they go where applications have no business, such as past a pool."""
         return self.group("Functions", f"Functions of {self._placed.name}")
 
     @cached_property
     def end_points(self) -> ec2.SecurityGroup:
-        """What the interface end points wear."""
+        """The group of the interface end points."""
         return self.group("EndPoints", "Interface end points of AWS services")
 
     def reach(self, source: ec2.SecurityGroup, name: str, service: ec2.InterfaceVpcEndpointAwsService) -> Construct:

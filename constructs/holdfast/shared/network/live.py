@@ -7,12 +7,12 @@ from typing import Any
 
 from holdfast.cfn.types import GROUP
 from holdfast.shared.calls import listing
-from holdfast.shared.live import Answer, Own, Resource, shaped
+from holdfast.shared.live import Answer, Resource, StackResources, shaped
 
 GROUPS = listing("ec2", "DescribeSecurityGroups", "security groups", "SecurityGroups", ("NextToken", "NextToken"))
 
 
-def group(g: Answer, own: Own) -> Resource:
+def group(g: Answer, own: StackResources) -> Resource:
     return shaped(
         GROUP,
         {
@@ -24,7 +24,7 @@ def group(g: Answer, own: Own) -> Resource:
     )
 
 
-def _rules(permissions: Iterable[Answer], own: Own, end: str) -> Iterator[dict[str, Any]]:
+def _rules(permissions: Iterable[Answer], own: StackResources, end: str) -> Iterator[dict[str, Any]]:
     for p in permissions:
         ports = {k: p[k] for k in ("IpProtocol", "FromPort", "ToPort") if k in p}
         for pair in p.get("UserIdGroupPairs", ()):

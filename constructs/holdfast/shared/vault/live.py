@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.cfn.types import KEY, PLAN, ROLE, SELECTION, VAULT
 from holdfast.shared.calls import Call
-from holdfast.shared.live import KEPT, Answer, Own, Resource, shaped
+from holdfast.shared.live import KEPT, Answer, Resource, StackResources, shaped
 
 
 def _call(operation: str, reads: str, member: str, page: tuple[str, str] | None = None) -> Call:
@@ -23,7 +23,7 @@ GET_SELECTION = _call("GetBackupSelection", "the backup selection", "BackupSelec
 DESCRIBE_VAULT = _call("DescribeBackupVault", "the backup vault", "BackupVaultName")
 
 
-def plan(p: Answer, own: Own) -> Resource:
+def plan(p: Answer, own: StackResources) -> Resource:
     rules = []
     for rule in p.get("Rules", ()):
         found = dict(rule)
@@ -32,7 +32,7 @@ def plan(p: Answer, own: Own) -> Resource:
     return shaped(PLAN, {"BackupPlan": {"BackupPlanName": p.get("BackupPlanName"), "BackupPlanRule": rules}})
 
 
-def selection(s: Answer, plan: str, arns: Mapping[str, Any], own: Own) -> Resource:
+def selection(s: Answer, plan: str, arns: Mapping[str, Any], own: StackResources) -> Resource:
     """``arns`` are the stores that were read: how a template refers to each ARN."""
     chosen = {k: v for k, v in s.items() if v}
     chosen["Resources"] = [arns.get(arn, arn) for arn in s.get("Resources", ())]
@@ -41,7 +41,7 @@ def selection(s: Answer, plan: str, arns: Mapping[str, Any], own: Own) -> Resour
     return shaped(SELECTION, {"BackupPlanId": {"Ref": plan}, "BackupSelection": chosen})
 
 
-def vault(v: Answer, own: Own) -> Resource:
+def vault(v: Answer, own: StackResources) -> Resource:
     days = {k: v[k] for k in ("MinRetentionDays", "MaxRetentionDays") if v.get(k) is not None}
     return shaped(
         VAULT,
