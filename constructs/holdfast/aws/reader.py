@@ -253,8 +253,8 @@ class _Reader:
         arns = sorted({arn for t in there.values() if (arn := tables.key_arn(t))})
         with ThreadPoolExecutor(WORKERS) as pool:
             keys = dict(zip(arns, pool.map(self._key, arns), strict=True))
-        there = topics if isinstance(topics, Unknown) else [t["TopicArn"] for t in topics]
-        return tables.Surroundings(keys=keys, alarms=watching, topics=there, reads=self._reads(there, now))
+        known = topics if isinstance(topics, Unknown) else [t["TopicArn"] for t in topics]
+        return tables.Surroundings(keys=keys, alarms=watching, topics=known, reads=self._reads(there, now))
 
     def _key(self, arn: str) -> tables.Key:
         described = self._ask(Part.KEYS, calls.DESCRIBE_KEY, arn, KeyId=arn)

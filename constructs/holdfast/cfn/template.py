@@ -180,7 +180,7 @@ def _read_alarm(stack: StackSeen, logical_id: str, p: Any) -> list[AlarmMetric]:
     return found
 
 
-def notifies(stack: StackSeen, alarm: Mapping[str, Any]) -> bool | Unknown:
+def notifies_topic(stack: StackSeen, alarm: Mapping[str, Any]) -> bool | Unknown:
     """Whether an alarm publishes to a topic of its own stack."""
     enabled, actions = flag(alarm.get("ActionsEnabled", True)), alarm.get("AlarmActions", [])
     if isinstance(enabled, Unknown) or isinstance(actions, Unknown):

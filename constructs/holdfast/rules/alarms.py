@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.cfn.places import at
-from holdfast.cfn.template import ALARM, AlarmMetric, notifies
+from holdfast.cfn.template import ALARM, AlarmMetric, notifies_topic
 from holdfast.kinds.base import StoreSubject
 from holdfast.kinds.table.alarms import PUBLISHED, failure_queue, processor_alarms, table_alarms
 from holdfast.kinds.table.observed import wanted
@@ -76,7 +76,7 @@ def consumer(s: Consumer) -> Verdict:
         found = seen.get(alarm.name)
         if changed := changes(alarm, found):
             return fail(f"not as declared: {', '.join(changed)}")
-        if found and notifies(stack, found) is not True:
+        if found and notifies_topic(stack, found) is not True:
             return fail(f"{alarm.name}: no action publishes to a topic of the stack")
     return PASS
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.cfn.alike import alike
-from holdfast.cfn.template import notifies
+from holdfast.cfn.template import notifies_topic
 from holdfast.cfn.types import TOPIC
 from holdfast.kinds.base import StoreSubject
 from holdfast.kinds.need import about, all_own, kept, worst
@@ -52,7 +52,7 @@ def watched(s: StoreSubject[Any]) -> Verdict:
             return fail(f"{len(found)} alarms are called {alarm.name}, and only one of them is made")
         if changed := changes(alarm, _usual(found[0]) if found else None):
             return fail(f"not as declared: {', '.join(changed)}")
-        if notifies(s.stack, found[0]) is not True:
+        if notifies_topic(s.stack, found[0]) is not True:
             return fail(f"{alarm.name} has no action that publishes to a topic of the stack")
         silent = found[0].get("InsufficientDataActions", [])
         if alarm.silence is Silence.TOLD and not all_own(TOPIC)(s, silent):

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from holdfast.cfn.intrinsics import Reference
-from holdfast.cfn.template import ALARM, StackSeen, flag, name_of, notifies
+from holdfast.cfn.template import ALARM, StackSeen, flag, name_of, notifies_topic
 from holdfast.cfn.tree import mapping
 from holdfast.kinds.table.declaration import AttributeType, Index, Key
 from holdfast.kinds.table.extra import DECLARED
@@ -135,7 +135,7 @@ def _alarms(name: str | Unknown, stack: StackSeen) -> Mapping[str, Mapping[str, 
     for alarm in (stack.alarms[i] for i in own):
         label = str(alarm.get("AlarmName"))
         # Two alarms of one name are one alarm, and which of them cannot be told.
-        found[label] = alarm | {"notifies": notifies(stack, alarm)} if label not in found else {}
+        found[label] = alarm | {"notifies": notifies_topic(stack, alarm)} if label not in found else {}
     return found
 
 
