@@ -105,5 +105,5 @@ def _others(value: Any) -> tuple[Any, ...]:
         case [*items]:
             return ([], [*items, ANYONE], [*items, "other"])
         case dict():
-            return ({},)
+            return ({}, "*")
     return ()
