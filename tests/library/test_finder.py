@@ -216,7 +216,7 @@ def test_an_estate_that_ends_breaks_or_plays_tricks_is_one_line(text: str, said:
 def test_a_module_alone_is_read_alone(tmp_path: Path) -> None:
     repository(tmp_path)
     (tmp_path / "vendored").mkdir()
-    (tmp_path / "vendored" / "other.py").write_text('Table(name="orders-{env}")\n')
+    (tmp_path / "vendored" / "other.py").write_text('Table(name="orders-{env}", data=PERSONAL)\n')
     os.mkfifo(tmp_path / "vendored" / "endless.py")
     (found,) = declarations(tmp_path / "infra.py").values()
     assert found.where.startswith("infra.py:")

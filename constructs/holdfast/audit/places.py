@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
-from holdfast.kinds.registry.declaration import Registry
+from holdfast.kinds.kinds import kind_of
 from holdfast.kinds.table.declaration import Table
 from holdfast.model.store import Store
 from holdfast.shared.account import Account, StackLive, StoreSeen, stack_of
@@ -37,7 +37,7 @@ def find(accounts: Sequence[Account], placed: Placed, what: Table | Store) -> Fo
 
 
 def _asked(account: Account, what: Table | Store) -> bool:
-    return isinstance(what, Table) or (account.stores is not None and not isinstance(what, Registry))
+    return isinstance(what, Table) or (account.stores is not None and kind_of(what).live is not None)
 
 
 def _known(account: Account, placed: Placed, what: Table | Store) -> StoreSeen | Unknown | None:

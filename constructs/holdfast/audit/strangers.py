@@ -11,10 +11,8 @@ from holdfast.cfn.template import Source
 from holdfast.days import day
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
-from holdfast.kinds.bucket.declaration import Bucket
 from holdfast.kinds.table.template import table_names
 from holdfast.model.environment import Environment
-from holdfast.model.store import Store
 from holdfast.policy.required import Policy, TagSource
 from holdfast.rules import finding, live
 from holdfast.rules.base import Finding, Rule
@@ -68,16 +66,11 @@ def _stores(every: Sequence[Placed], account: Account) -> Iterator[Finding]:
     tagged = account.stores.tagged if account.stores else {}
     if isinstance(tagged, Unknown):
         return  # that it could not be read is a finding of its own
-    known = {_name(p, s, account) for p in every if here(account, p) for s in p.stores}
+    known = {s.identifier(p.fill(s.name), p.region, account.id) for p in every if here(account, p) for s in p.stores}
     for arn, tags in tagged.items():
         if (name := name_in(arn)) not in known:
             detail = f"it is tagged as {_whose(tags, every[0].policy)}, and declared nowhere"
             yield _stranger(live.STRANGER, detail, name, arn, account)
-
-
-def _name(placed: Placed, store: Store, account: Account) -> str:
-    name = placed.fill(store.name)
-    return f"{name}-{account.id}-{placed.region}" if isinstance(store, Bucket) else name
 
 
 def _whose(tags: Mapping[str, str], policy: Policy) -> str:

@@ -10,9 +10,8 @@ from constructs import Construct
 
 from holdfast.contract.tags import PRODUCTION
 from holdfast.estate.placement import Placed
-from holdfast.kinds.bucket.declaration import Bucket
 from holdfast.kinds.dashboard import dashboard
-from holdfast.kinds.kinds import kind_of
+from holdfast.kinds.kinds import KINDS, kind_of
 from holdfast.kinds.table.alarms import table_alarms
 from holdfast.kinds.table.construct.stream import StreamProcessor, application_policy
 from holdfast.kinds.table.construct.table import GuardedTable
@@ -68,8 +67,7 @@ def add_stores(scope: Construct, placed: Placed, root: Path, key: kms.IKey, topi
     from holdfast.shared.construct.context import StoreContext
 
     context = StoreContext(scope=scope, placed=placed, root=root, key=key, topic=topic)
-    # Buckets first: the archive of a database is one of them.
-    in_order = sorted(placed.stores, key=lambda s: not isinstance(s, Bucket))
+    in_order = sorted(placed.stores, key=lambda s: KINDS.index(kind_of(s)))
     uses = {store.name: list(kind_of(store).construct(context, store)) for store in in_order}
     if any(uses.values()):
         application_policy(scope, placed, (use for store in placed.stores for use in uses[store.name]))

@@ -20,7 +20,8 @@ from holdfast.shared.alarms.alarm import Alarm
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, Verdict
 
-KINDS: tuple[Kind[Any], ...] = (DATABASE, DOCUMENTS, CACHE, BROKER, BUCKET, REGISTRY)
+# In the order in which a stack makes them: databases archive into buckets.
+KINDS: tuple[Kind[Any], ...] = (BUCKET, DATABASE, DOCUMENTS, CACHE, BROKER, REGISTRY)
 
 IDENTITY = {of: name for kind in KINDS for of, name in kind.identity.items()}
 MEMBERS = {cluster: member for kind in KINDS for cluster, member in kind.members.items()}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-DECLARED = ("Table", "Database", "Cache", "Broker", "Bucket", "DocumentDatabase", "Registry")
+STORE = {"name", "data"}  # what the declaration of every store says, whatever its kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +38,9 @@ def _declared(path: Path) -> Iterator[tuple[str, int]]:
         if isinstance(target, ast.Name)
     }
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or getattr(node.func, "id", getattr(node.func, "attr", "")) not in DECLARED:
+        if not isinstance(node, ast.Call) or not {k.arg for k in node.keywords} >= STORE:
             continue
-        value = next((k.value for k in node.keywords if k.arg == "name"), None)
+        value = next(k.value for k in node.keywords if k.arg == "name")
         name = constants.get(value.id) if isinstance(value, ast.Name) else getattr(value, "value", None)
         if isinstance(name, str):
             yield name, node.lineno

@@ -87,8 +87,8 @@ class Store(Located):
     def longest_name(self, region: str) -> int:
         return LONGEST_NAME
 
-    def identifier(self, name: str, region: str) -> str:
-        """What the resource that is called ``name`` here is named in a template, without the account's number."""
+    def identifier(self, name: str, region: str, account: str = "") -> str:
+        """What its service knows it by where it is called ``name``; no template knows the account's number."""
         return name
 
     def engine_logs(self, name: str) -> Iterator[str]:

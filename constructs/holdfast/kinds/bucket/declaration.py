@@ -68,8 +68,8 @@ class Bucket(Store):
         self.check_name()
         check_unique("prefixes", f"bucket {self.name}", (p.folder for p in self.prefixes))
 
-    def identifier(self, name: str, region: str) -> str:
-        return f"{name}--{region}"
+    def identifier(self, name: str, region: str, account: str = "") -> str:
+        return f"{name}-{account}-{region}"
 
     def longest_name(self, region: str) -> int:
         return 63 - len(f"-123456789012-{region}")

@@ -85,8 +85,8 @@ ASPECTS = {
 }
 
 
-def read(c: ReadContext, _: Bucket, name: str) -> Found | Unknown | None:
-    full = f"{name}-{c.account}-{c.placed.region}"
+def read(c: ReadContext, store: Bucket, name: str) -> Found | Unknown | None:
+    full = store.identifier(name, c.placed.region, c.account)
     there = c.ask(LOCATION, full, Bucket=full)
     if there is None or isinstance(there, Unknown):
         return there

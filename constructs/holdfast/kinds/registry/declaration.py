@@ -59,7 +59,7 @@ class Registry(Store):
         """The private domain in which the services have their names."""
         return f"{self.root}.internal"
 
-    def identifier(self, name: str, region: str) -> str:
+    def identifier(self, name: str, region: str, account: str = "") -> str:
         return self.domain
 
     def host(self, service: str) -> str:
