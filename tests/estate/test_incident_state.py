@@ -26,7 +26,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_the_incident_says_in_one_line_what_it_needs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert incident.main() == 2
-    assert capsys.readouterr().err == "incident: the emulator does not run: `holdfast local up` starts it\n"
+    assert capsys.readouterr().err == "incident: the emulator does not run: start it with `holdfast local up`\n"
 
 
 def test_the_incident_is_the_documented_state(here: Path, outdir: Path) -> None:

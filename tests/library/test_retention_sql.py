@@ -336,12 +336,12 @@ def test_every_value_of_a_row_comes_back_from_quarantine(db: Connection) -> None
     assert live(db) == before
 
 
-def test_the_statement_in_the_readme_gives_rows_back_with_a_right_time(db: Connection) -> None:
+def test_the_documented_statement_gives_rows_back_with_a_right_time(db: Connection) -> None:
     create_missing(db, NOW)
     events(db, "1970-01-01", 3)
     quarantine(db)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (statement,) = re.findall(r"^```sql\n(WITH back AS .*?;)\n```$", readme, re.M | re.S)
+    page = (ROOT / "docs" / "databases.md").read_text(encoding="utf-8")
+    (statement,) = re.findall(r"^```sql\n(WITH back AS .*?;)\n```$", page, re.M | re.S)
     db.execute(statement.encode())
     assert [row[6] for row in live(db)] == ["2026-11-16 05:00:00+00"] * 3
     assert value(db, "SELECT count(*) FROM ops.quarantine") == 0
