@@ -136,9 +136,9 @@ def tests_of(module: str) -> list[str]:
     """The test files that concern a module: those that are named above, and those that import it."""
     dotted = "holdfast." + module.removesuffix(".py").replace("/", ".")
     named = next((tests for start, tests in TESTS.items() if module.startswith(start)), ())
-    importing = [p for p in sorted((ROOT / "tests/library").glob("test_*.py")) if f"{dotted} import" in p.read_text()]
-    files = dict.fromkeys([*(p.stem for p in importing if p.stem in named), *named])
-    return [f"tests/library/{name}.py" for name in files]
+    files = {p.stem: p for p in sorted((ROOT / "tests/library").rglob("test_*.py"))}
+    importing = [name for name, p in files.items() if name in named and f"{dotted} import" in p.read_text()]
+    return [str(files[name].relative_to(ROOT)) for name in dict.fromkeys([*importing, *named])]
 
 
 def copied(to: Path) -> Path:

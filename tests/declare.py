@@ -34,3 +34,24 @@ def on_aurora(declared: Stack) -> Stack:
 
 def estate(*stacks: Stack, **changes: Any) -> Estate:
     return Estate(**({"name": "shop", "environments": (PROD, TEST), "stacks": stacks} | changes))
+
+
+SHOP = """
+from holdfast import Data, Durable, Environment, Estate, Stack, Table, Tier, key
+{imports}
+STACK = Stack(
+    id="Shop-{{env}}",
+    system="shop",
+    owner="orders-team",
+    tables=(
+        Table(
+            name="{table}-{{env}}",
+            purpose="Orders.",
+            key=key("id"),
+            lifetime=Durable(),
+            data=Data.OPERATIONAL,
+        ),
+    ),
+)
+ESTATE = Estate(name="shop", environments=(Environment("prod", Tier.PROD, "us-east-1"),), stacks=(STACK,))
+"""

@@ -20,8 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
+from repositories import git
 from support import ROOT
-from test_audit import git
 
 from holdfast.contract import files
 from stacks import incident

@@ -7,6 +7,7 @@ import functools
 import itertools
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -107,3 +108,76 @@ def shared() -> process.Running:
 def fresh_account() -> Aws:
     """An empty account, of which no other test knows."""
     return Aws(emulator=shared(), account=str(next(_numbers)))
+
+
+KEY = {"AttributeName": "id", "KeyType": "HASH"}
+
+
+def template(**changed: Any) -> Json:
+    """A table with everything that Holdfast declares; None takes a property away."""
+    properties: Json = {
+        "TableName": "orders",
+        "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": attributes("id", "customer"),
+        "KeySchema": [KEY],
+        "GlobalSecondaryIndexes": [index("customer")],
+        "DeletionProtectionEnabled": True,
+        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": 21},
+        "TimeToLiveSpecification": {"Enabled": True, "AttributeName": "expires"},
+        "SSESpecification": {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": {"Fn::GetAtt": ["Key", "Arn"]}},
+        "StreamSpecification": {"StreamViewType": "NEW_AND_OLD_IMAGES"},
+        "Tags": [{"Key": "Owner", "Value": "shop"}],
+    }
+    properties = {k: v for k, v in {**properties, **changed}.items() if v is not None}
+    table = {"Type": "AWS::DynamoDB::Table", "DeletionPolicy": "Retain", "Properties": properties}
+    return {"Resources": {"Key": {"Type": "AWS::KMS::Key", "Properties": {"KeyPolicy": {}}}, "Table": table}}
+
+
+def attributes(*names: str) -> list[Json]:
+    return [{"AttributeName": name, "AttributeType": "S"} for name in names]
+
+
+def index(attribute: str) -> Json:
+    key = {"AttributeName": attribute, "KeyType": "HASH"}
+    return {"IndexName": f"{attribute}-index", "KeySchema": [key], "Projection": {"ProjectionType": "ALL"}}
+
+
+def seen(aws: Aws, name: str = "orders", region: str = "us-east-1") -> Json:
+    """What the API says of a table."""
+    api = aws.client("dynamodb", region)
+    table = api.describe_table(TableName=name)["Table"]
+    recovery = api.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]
+    tags = api.list_tags_of_resource(ResourceArn=table["TableArn"])["Tags"]
+    return {
+        **table,
+        "Recovery": recovery["PointInTimeRecoveryDescription"],
+        "Expiry": api.describe_time_to_live(TableName=name)["TimeToLiveDescription"],
+        "Tags": {t["Key"]: t["Value"] for t in tags if not t["Key"].startswith("aws:")},
+    }
+
+
+def drift(aws: Aws) -> dict[str, set[str]]:
+    """The properties that are not as deployed, by logical id."""
+    formation = aws.client("cloudformation")
+    detection = formation.detect_stack_drift(StackName="shop")["StackDriftDetectionId"]
+    deadline = time.monotonic() + 60
+    while (
+        formation.describe_stack_drift_detection_status(StackDriftDetectionId=detection)["DetectionStatus"]
+        == "DETECTION_IN_PROGRESS"
+    ):
+        assert time.monotonic() < deadline
+    found = formation.describe_stack_resource_drifts(StackName="shop")["StackResourceDrifts"]
+    return {
+        d["LogicalResourceId"]: {p["PropertyPath"] for p in d["PropertyDifferences"]}
+        for d in found
+        if d["StackResourceDriftStatus"] == "MODIFIED"
+    }
+
+
+def ends(aws: Aws, stack: str) -> str:
+    formation, deadline = aws.client("cloudformation"), time.monotonic() + 60
+    while True:
+        (found,) = [s for s in formation.list_stacks()["StackSummaries"] if s["StackName"] == stack]
+        if not found["StackStatus"].endswith("_IN_PROGRESS"):
+            return str(found["StackStatus"])
+        assert time.monotonic() < deadline

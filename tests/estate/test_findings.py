@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date
 
 from declare import estate
-from test_lint import relation, row, stand_alone
+from schema_cases import relation, row, stand_alone
 
 from holdfast.rules.schema import lint
 from stacks import ESTATE, acs, call_analytics, miyabi

@@ -17,8 +17,8 @@ import pytest
 from declare import estate
 from emulator import Aws, fresh_account
 from live_account import log_in
+from repositories import git
 from support import MOMENTS, ROOT, TOKYO
-from test_audit import git
 
 from holdfast import Estate
 from holdfast.audit.audit import Audit, audit

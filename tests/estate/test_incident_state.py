@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from emulator import Aws
-from test_local_emulator import seen
+from emulator import Aws, seen
 
 from holdfast.local import process
 from holdfast.local.client import ACCOUNT

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from accepted import NEWS, edit, on_main, unprotect
+from repositories import git
 from support import ROOT
-from test_audit import git
-from test_diff_command import NEWS, edit, on_main, unprotect
 
 from holdfast.cli import main
 

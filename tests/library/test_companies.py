@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from emulator import Aws, shared
+from repositories import git
 from support import CONTEXT, ROOT
-from test_audit import git
 from wheel import built
 
 from holdfast.local.client import Client, assembly

@@ -76,10 +76,21 @@ def test_nothing_of_one_company_is_in_the_library() -> None:
 def test_no_test_of_the_library_reads_this_repositorys_estate() -> None:
     """Whatever is declared in `stacks`, they say the same; tests/estate says what is."""
     helpers = {p.stem for p in (ROOT / "tests" / "estate").glob("*.py") if not p.stem.startswith(("test_", "conftest"))}
-    tests = sorted((ROOT / "tests" / "library").glob("*.py"))
+    tests = sorted((ROOT / "tests" / "library").rglob("*.py"))
     assert len(tests) > 40
     found = {p.name: sorted({"stacks", *helpers} & {i.split(".")[0] for i in imports(p)}) for p in tests}
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
+
+
+def test_tests_have_the_librarys_folders_and_none_imports_another() -> None:
+    """What several of them need is in a module that is not a test."""
+    tests = sorted((ROOT / "tests").rglob("test_*.py"))
+    assert len(tests) > 100
+    modules = {p.stem: imports(p) for p in tests}
+    assert len(modules) == len(tests)
+    assert [name for name, found in modules.items() if found & modules.keys()] == []
+    folders = {p.parent.relative_to(ROOT / "tests" / "library") for p in tests if "library" in p.parts}
+    assert [f for f in folders if not (ROOT / "constructs" / "holdfast" / f).is_dir()] == []
 
 
 def test_nothing_is_imported_as_constructs_holdfast() -> None:

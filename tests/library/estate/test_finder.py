@@ -8,29 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from declare import SHOP
 from support import ROOT
 
 from holdfast.model.located import declarations
 
-SHOP = """
-from holdfast import Data, Durable, Environment, Estate, Stack, Table, Tier, key
-{imports}
-STACK = Stack(
-    id="Shop-{{env}}",
-    system="shop",
-    owner="orders-team",
-    tables=(
-        Table(
-            name="{table}-{{env}}",
-            purpose="Orders.",
-            key=key("id"),
-            lifetime=Durable(),
-            data=Data.OPERATIONAL,
-        ),
-    ),
-)
-ESTATE = Estate(name="shop", environments=(Environment("prod", Tier.PROD, "us-east-1"),), stacks=(STACK,))
-"""
 NAMED = '[tool.holdfast]\nestate = "{}"\n'
 NONE = (
     'holdfast: no estate is named here: write estate = "stacks:ESTATE" below [tool.holdfast] in pyproject.toml or '

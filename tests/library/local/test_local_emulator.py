@@ -3,50 +3,19 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 from dynamodb_local import JAVA, server
-from emulator import Aws, fresh_account, shared
+from emulator import KEY, Aws, attributes, drift, ends, fresh_account, index, seen, shared, template
 from support import Json
 
 from holdfast.errors import InputError
 from holdfast.local import private, process
 
-KEY = {"AttributeName": "id", "KeyType": "HASH"}
 UNRESOLVED = r"Template format error: Unresolved resource dependencies \[Gone\] in the {} block of the template"
-
-
-def template(**changed: Any) -> Json:
-    """A table with everything that Holdfast declares; None takes a property away."""
-    properties: Json = {
-        "TableName": "orders",
-        "BillingMode": "PAY_PER_REQUEST",
-        "AttributeDefinitions": attributes("id", "customer"),
-        "KeySchema": [KEY],
-        "GlobalSecondaryIndexes": [index("customer")],
-        "DeletionProtectionEnabled": True,
-        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": 21},
-        "TimeToLiveSpecification": {"Enabled": True, "AttributeName": "expires"},
-        "SSESpecification": {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": {"Fn::GetAtt": ["Key", "Arn"]}},
-        "StreamSpecification": {"StreamViewType": "NEW_AND_OLD_IMAGES"},
-        "Tags": [{"Key": "Owner", "Value": "shop"}],
-    }
-    properties = {k: v for k, v in {**properties, **changed}.items() if v is not None}
-    table = {"Type": "AWS::DynamoDB::Table", "DeletionPolicy": "Retain", "Properties": properties}
-    return {"Resources": {"Key": {"Type": "AWS::KMS::Key", "Properties": {"KeyPolicy": {}}}, "Table": table}}
-
-
-def attributes(*names: str) -> list[Json]:
-    return [{"AttributeName": name, "AttributeType": "S"} for name in names]
-
-
-def index(attribute: str) -> Json:
-    key = {"AttributeName": attribute, "KeyType": "HASH"}
-    return {"IndexName": f"{attribute}-index", "KeySchema": [key], "Projection": {"ProjectionType": "ALL"}}
 
 
 @pytest.fixture
@@ -58,20 +27,6 @@ def aws() -> Aws:
 def deployed(aws: Aws) -> Aws:
     aws.deploy("shop", template())
     return aws
-
-
-def seen(aws: Aws, name: str = "orders", region: str = "us-east-1") -> Json:
-    """What the API says of a table."""
-    api = aws.client("dynamodb", region)
-    table = api.describe_table(TableName=name)["Table"]
-    recovery = api.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]
-    tags = api.list_tags_of_resource(ResourceArn=table["TableArn"])["Tags"]
-    return {
-        **table,
-        "Recovery": recovery["PointInTimeRecoveryDescription"],
-        "Expiry": api.describe_time_to_live(TableName=name)["TimeToLiveDescription"],
-        "Tags": {t["Key"]: t["Value"] for t in tags if not t["Key"].startswith("aws:")},
-    }
 
 
 def test_every_declared_property_of_a_table_survives_cloudformation(deployed: Aws) -> None:
@@ -271,24 +226,6 @@ def test_drift_shows_what_was_switched_off_by_hand(
     assert path in drift(deployed)["Table"]
 
 
-def drift(aws: Aws) -> dict[str, set[str]]:
-    """The properties that are not as deployed, by logical id."""
-    formation = aws.client("cloudformation")
-    detection = formation.detect_stack_drift(StackName="shop")["StackDriftDetectionId"]
-    deadline = time.monotonic() + 60
-    while (
-        formation.describe_stack_drift_detection_status(StackDriftDetectionId=detection)["DetectionStatus"]
-        == "DETECTION_IN_PROGRESS"
-    ):
-        assert time.monotonic() < deadline
-    found = formation.describe_stack_resource_drifts(StackName="shop")["StackResourceDrifts"]
-    return {
-        d["LogicalResourceId"]: {p["PropertyPath"] for p in d["PropertyDifferences"]}
-        for d in found
-        if d["StackResourceDriftStatus"] == "MODIFIED"
-    }
-
-
 def test_a_deleted_stack_leaves_retained_tables_and_cannot_delete_protected_ones(aws: Aws) -> None:
     aws.deploy("shop", template())
     formation = aws.client("cloudformation")
@@ -301,15 +238,6 @@ def test_a_deleted_stack_leaves_retained_tables_and_cannot_delete_protected_ones
     formation.delete_stack(StackName="carts")
     assert ends(aws, "carts") == "DELETE_FAILED"
     assert seen(aws, "carts")["DeletionProtectionEnabled"] is True
-
-
-def ends(aws: Aws, stack: str) -> str:
-    formation, deadline = aws.client("cloudformation"), time.monotonic() + 60
-    while True:
-        (found,) = [s for s in formation.list_stacks()["StackSummaries"] if s["StackName"] == stack]
-        if not found["StackStatus"].endswith("_IN_PROGRESS"):
-            return str(found["StackStatus"])
-        assert time.monotonic() < deadline
 
 
 def test_recovery_takes_one_to_35_days_and_expiry_keeps_its_attribute(deployed: Aws) -> None:

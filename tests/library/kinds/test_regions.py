@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 from shop import ORDERS, SESSIONS, STORES, alone
-from shop_synth import synth
+from shop_synth import seen, synth
 from support import ROOT
-from test_store_rules import seen
 
 from holdfast import Environment, Tier
 from holdfast.cfn.policies import canonical

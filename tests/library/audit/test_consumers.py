@@ -12,7 +12,7 @@ import pytest
 from emulator import Aws
 from faults import error, only, proxy
 from live_account import TRUST, function, log_in
-from test_fix import PLACED, commands, state, unprotected_shop
+from unprotected import PLACED, commands, state, unprotected_shop
 
 from holdfast.audit.consumers import NewKey, Principal, Surroundings, Use, lacking, leaves_it_to_iam, undecided
 from holdfast.unknown import Unknown

@@ -11,12 +11,11 @@ import pytest
 from declare import on_aurora
 from mutants import differing
 from shop import ESTATE, alone
-from shop_synth import synth
+from shop_synth import seen, synth
 from store_mutants import BESIDE, MUTATIONS, mutants, stack_mutants
 from support import Json
 
 from holdfast import Broker, Database, Tier
-from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.kinds.kinds import find
 from holdfast.model.store import Store
@@ -39,17 +38,6 @@ OTHERS = [_other(p) for p in PLACES]
 # One resource serves several stores: a change to it is heard of for each of them, and for the group or key itself.
 OF_ACCESS_LOGS = {name for name in MUTATIONS if name.startswith("access logs ")}
 SHARED = {"HF202", "HF503", "HF513", "HF205"}
-
-
-def seen(placed: Placed, template: Json) -> StackSeen:
-    return StackSeen(
-        id=placed.id,
-        where=f"{placed.id}.template.json",
-        template=template,
-        name=placed.name,
-        region=placed.region,
-        protected=True,
-    )
 
 
 def judged(placed: Placed, template: Json) -> list[Finding]:

@@ -21,11 +21,10 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from repositories import commit, git, tree
 from shop import ESTATE, LIVE, SESSIONS, alone
 from shop_synth import Contracts, accepted_texts, project
 from support import ROOT, Json, copied
-from test_audit import git
-from test_diff_command import commit, tree
 
 from holdfast import Stack, Waiver
 from holdfast.cli import accept, main

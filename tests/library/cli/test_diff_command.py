@@ -8,17 +8,18 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from accepted import LOGINS, NEWS, STACKS, edit, on_main, tables, unprotect
+from declare import SHOP
+from repositories import commit, git
 from shop_synth import accepted_texts
 from support import ROOT, Json
-from test_audit import git
-from test_finder import SHOP
 
 from holdfast.cli import main
 from holdfast.contract import files, history, make
@@ -28,50 +29,12 @@ from holdfast.contract.git import git as ask
 from holdfast.contract.since import since
 from holdfast.rules import BY_ID
 
-STACKS = ("Newsletter-live", "Sessions-live")
-NEWS, LOGINS = STACKS
 TABLE = "newsletter-eu-west-1"
 Diff = Callable[..., tuple[int, str, str]]
 
 
-def edit(folder: Path, stack: str, change: Callable[[Json], None]) -> None:
-    path = folder / "snapshots" / f"{stack}.json"
-    contract = files.read(path)
-    change(contract)
-    path.write_text(files.text(contract))
-
-
-def tables(contract: Json) -> list[Json]:
-    return [r for r in contract["template"]["Resources"].values() if r["Type"] == "AWS::DynamoDB::Table"]
-
-
-def unprotect(contract: Json) -> None:
-    tables(contract)[0]["Properties"]["DeletionProtectionEnabled"] = False
-
-
 def purpose(contract: Json) -> None:
     tables(contract)[0]["Properties"]["Tags"]["shop:team"] = "another team"
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    """Every file beside git's own."""
-    found = [p for p in folder.rglob("*") if p.is_file() and ".git" not in p.parts]
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in found}
-
-
-def commit(folder: Path, message: str) -> None:
-    git(folder, "add", ".")
-    git(folder, "commit", "-q", "-m", message)
-
-
-def on_main(folder: Path, stacks: Iterable[str] = STACKS) -> Path:
-    """A repository with these contracts, committed on main."""
-    (folder / "snapshots").mkdir(parents=True)
-    for stack in stacks:
-        (folder / "snapshots" / f"{stack}.json").write_text(accepted_texts()[stack])
-    git(folder, "init", "-q", "-b", "main")
-    commit(folder, "contracts")
-    return folder
 
 
 @pytest.fixture

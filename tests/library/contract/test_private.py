@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from test_audit import git
-from test_history import commit, protected, write
+from histories import commit, protected, write
+from repositories import git
 
 from holdfast.contract import history
 from holdfast.contract.history import History

@@ -14,10 +14,9 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from emulator import Aws, shared
+from emulator import Aws, seen, shared, template
 from shop import ESTATE
 from support import ROOT
-from test_local_emulator import seen, template
 
 from holdfast import local
 from holdfast.cli import main

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from emulator import Aws, fresh_account
+from emulator import Aws, drift, ends, fresh_account
 from support import Json
-from test_local_emulator import drift, ends
 
 KINDS = ("Instance", "Cluster")
 

@@ -12,28 +12,23 @@ from typing import Any
 
 import pytest
 from accounts import NOW, account, changed, seen_of, with_table
-from declare import PROD, estate
-from declare import stack as declared_stack
-from declare import table as declared_table
-from emulator import Aws, fresh_account
+from declare import PROD
+from emulator import Aws
 from faults import error, only, proxy
 from live_account import log_in
 from shop import ESTATE, LIVE, alone
+from unprotected import PLACED, SHOP, state, unprotected_shop
 
-from holdfast import Assumed, Data, Durable, Encryption, Estate, Fact, Transient, cli
+from holdfast import Assumed, Durable, Encryption, Fact
 from holdfast.audit.audit import audit
 from holdfast.aws.apply import FIX, _make, apply
 from holdfast.aws.failure import CallError, Kind
 from holdfast.aws.options import Options
 from holdfast.aws.reader import read_all
 from holdfast.cfn.template import Source
-from holdfast.estate import finder
-from holdfast.estate.finder import Project
-from holdfast.estate.placement import Placed
 from holdfast.fix.plan import FIXABLE, Change, Plan, plan
 from holdfast.shared.account import Account
 from holdfast.shared.calls import Call
-from holdfast.shared.key.policy import key_policy
 from holdfast.unknown import Unknown
 
 ORDERS, PRICES, CARTS = "orders-production", "prices-production", "carts-production"
@@ -244,63 +239,6 @@ def test_every_call_only_ever_turns_on() -> None:
 # Made for real, in an emulated account
 
 
-def shop() -> tuple[Estate, Placed]:
-    tables = (
-        declared_table(name="orders-{env}", data=Data.PERSONAL),
-        declared_table(name="carts-{env}", lifetime=Transient(ttl="until")),
-    )
-    stacks = estate(declared_stack(*tables, environments=(PROD,)))
-    return stacks, stacks.placements()[0]
-
-
-SHOP, PLACED = shop()
-
-
-def commands(
-    aws: Aws, monkeypatch: pytest.MonkeyPatch, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[int, str, str]]:
-    """The command line in a folder whose estate is the shop."""
-    monkeypatch.setattr(finder, "find", lambda asked: Project(estate=SHOP, source=folder))
-    monkeypatch.chdir(folder)
-
-    def command(name: str, *arguments: str, endpoint: str = aws.endpoint) -> tuple[int, str, str]:
-        code = cli.main([name, "--env", "prod", "--endpoint-url", endpoint, *arguments])
-        return code, *capsys.readouterr()
-
-    return command
-
-
-def unprotected_shop() -> Aws:
-    found = fresh_account()
-
-    def table(name: str) -> Json:
-        properties = {
-            "TableName": name,
-            "BillingMode": "PAY_PER_REQUEST",
-            "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
-            "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
-        }
-        return {"Type": "AWS::DynamoDB::Table", "Properties": properties}
-
-    alias = {"AliasName": f"alias/holdfast/{PLACED.id}", "TargetKeyId": {"Fn::GetAtt": ["Key", "Arn"]}}
-    found.deploy(
-        PLACED.name,
-        {
-            "Resources": {
-                "Key": {
-                    "Type": "AWS::KMS::Key",
-                    "Properties": {"EnableKeyRotation": True, "KeyPolicy": key_policy(PLACED)},
-                },
-                "Alias": {"Type": "AWS::KMS::Alias", "Properties": alias},
-                "Orders": table("orders-prod"),
-                "Carts": table("carts-prod"),
-                "Stranger": table("stranger"),
-            }
-        },
-    )
-    return found
-
-
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
     """An account with both tables, unprotected, in a stack that has the key."""
@@ -321,22 +259,6 @@ def look(aws: Aws) -> Plan:
 
 def make(aws: Aws, changes: list[Change], record: Path, said: Callable[[str], None] = lambda _: None) -> list[str]:
     return apply(changes, options(aws), record, env="prod", said=said, patience=5)
-
-
-def state(aws: Aws, name: str) -> Json:
-    client = aws.client("dynamodb")
-    table = client.describe_table(TableName=name)["Table"]
-    recovery = client.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]
-    expiry = client.describe_time_to_live(TableName=name)["TimeToLiveDescription"]
-    tags = client.list_tags_of_resource(ResourceArn=table["TableArn"])["Tags"]
-    return {
-        "protected": table.get("DeletionProtectionEnabled", False),
-        "key": table.get("SSEDescription", {}).get("KMSMasterKeyArn"),
-        "recovery": recovery["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"],
-        "days": recovery["PointInTimeRecoveryDescription"].get("RecoveryPeriodInDays"),
-        "ttl": expiry.get("AttributeName") if expiry["TimeToLiveStatus"] in ("ENABLING", "ENABLED") else None,
-        "tags": {t["Key"] for t in tags if not t["Key"].startswith("aws:")},
-    }
 
 
 def test_everything_that_is_off_is_turned_on_verified_and_recorded(aws: Aws, tmp_path: Path) -> None:

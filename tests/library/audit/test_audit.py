@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -221,20 +219,6 @@ def test_a_table_that_need_not_be_kept_and_is_in_no_stack_is_found_as_well() -> 
 
 
 # Ages
-
-
-def git(folder: Path, *arguments: str, when: datetime = NOW) -> None:
-    author = {
-        "GIT_AUTHOR_NAME": "a",
-        "GIT_AUTHOR_EMAIL": "a@b.c",
-        "GIT_COMMITTER_NAME": "a",
-        "GIT_COMMITTER_EMAIL": "a@b.c",
-    }
-    dates = {"GIT_AUTHOR_DATE": when.isoformat(), "GIT_COMMITTER_DATE": when.isoformat()}
-    nowhere = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    subprocess.run(
-        ["git", *arguments], cwd=folder, check=True, capture_output=True, env=os.environ | author | dates | nowhere
-    )
 
 
 @cache

@@ -16,18 +16,17 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import pytest
-import test_lint
 from accounts import CREATED, NOW, account, changed, deployed, template, with_table, without
 from contract_mutants import store_of
 from declare import on_aurora
 from rule_mutants import OF_STACK, mutants, seen
+from schema_cases import TRIGGERS
 from shop import DEV, ESTATE, LIVE, alone
 from shop_synth import Contracts, synth
-from support import Json
+from support import ROOT, Json
 
 from holdfast import Broker, Environment, Owner, Provisioned, Stack, Waiver, gsi, key, number
 from holdfast.audit.audit import audit
@@ -113,7 +112,7 @@ def test_a_rule_reads_every_place_that_it_names(rule: Rule, shown: Shown) -> Non
     assert unread == set()
 
 
-GOLDEN = Path(__file__).parent / "golden" / "rules.json"
+GOLDEN = ROOT / "tests" / "library" / "golden" / "rules.json"
 TRIES = 80  # of changes at one leaf of a stack, after which it is taken for one that a rule does not judge
 
 
@@ -346,5 +345,5 @@ def test_a_rule_is_silent_where_all_is_well_and_hears_of_what_is_not(rule: str) 
 
 
 def test_every_rule_has_a_good_case_and_a_bad_one() -> None:
-    tried = [*(rule.id for rule in OF_TEMPLATES), *CASES, *{rule for rule, _, _ in test_lint.TRIGGERS}]
+    tried = [*(rule.id for rule in OF_TEMPLATES), *CASES, *{rule for rule, _, _ in TRIGGERS}]
     assert sorted(tried) == [rule.id for rule in RULES]

@@ -18,7 +18,7 @@ from emulator import Aws, fresh_account
 from faults import Asked, Reply, error, only, proxy
 from live_account import bare, log_in
 from support import ROOT
-from test_fix import commands
+from unprotected import commands
 
 from holdfast import cli
 from holdfast.aws.apply import CHANGES
