@@ -123,6 +123,7 @@ class Kind(Generic[S]):
     members: Mapping[str, str] = field(default_factory=dict)  # the instances that a cluster consists of
     arns: Mapping[str, str] = field(default_factory=dict)  # how Fn::GetAtt names the ARN of each type, where it can
     end_points: tuple[str, ...] = ()  # services of AWS that its applications or functions reach from the network
+    harmless: tuple[str, ...] = ()  # actions that delete, and that applications may be allowed all the same
     backup_policies: tuple[str, ...] = ()  # AWS's policies that AWS Backup needs for it
     protect: Mapping[str, str] = field(default_factory=dict)  # the aws call that a resource's name completes
 

@@ -10,6 +10,7 @@ from holdfast.cfn.dig import flat
 from holdfast.cfn.places import at
 from holdfast.cfn.types import POLICY, ROLE
 from holdfast.kinds.database.settings import MONITORING_POLICY
+from holdfast.kinds.kinds import KINDS
 from holdfast.model.regions import partition
 from holdfast.rules.access import SERVICE
 from holdfast.rules.base import Check, Rule, Severity
@@ -35,7 +36,7 @@ TOO_MUCH = re.compile(
 HARMLESS = {
     "dynamodb:DeleteItem",  # of an application; point-in-time recovery has it back
     "ec2:DeleteNetworkInterface",  # Lambda leaves subnets as it enters them
-    "s3:DeleteObject",  # of an application; the version stays, and where it is locked that cannot be shortened
+    *(action for kind in KINDS for action in kind.harmless),
 }
 
 WITHOUT_RESOURCE = ("ec2:", "servicediscovery:", "dynamodb:ListStreams")  # services whose calls know none

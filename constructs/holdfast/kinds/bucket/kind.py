@@ -48,4 +48,5 @@ BUCKET = Kind(
     arns={types.BUCKET: "Arn"},
     end_points=("s3",),
     backup_policies=(BUCKET_BACKUP_POLICY,),
+    harmless=("s3:DeleteObject",),  # the version stays, and where it is locked that cannot be shortened
 )
