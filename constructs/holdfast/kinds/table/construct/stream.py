@@ -44,69 +44,105 @@ class StreamProcessor(Construct):
         topic: str,
     ) -> None:
         super().__init__(scope, construct_id(processor.name))
-        name = placed.fill(processor.name)
-        retained = cdk.RemovalPolicy.RETAIN if placed.keeps_logs else cdk.RemovalPolicy.DESTROY
-        queue_name = failure_queue(name)
-        failures = sqs.Queue(
+        self._name, self._placed, self._key = placed.fill(processor.name), placed, key
+        failures = self._failures()
+        log = self._log()
+        policy = self._policy(table, failures, log)
+        self.function = self._function(processor, root, policy, log, failures)
+        self._mapping(table, failures).node.add_dependency(policy)
+        add_alarms(self, processor_alarms(self._name, failure_queue(self._name)), placed, topic)
+
+    @property
+    def _removal(self) -> cdk.RemovalPolicy:
+        return cdk.RemovalPolicy.RETAIN if self._placed.keeps_logs else cdk.RemovalPolicy.DESTROY
+
+    def _failures(self) -> sqs.Queue:
+        queue = sqs.Queue(
             self,
             "Failures",
-            queue_name=queue_name,
+            queue_name=failure_queue(self._name),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=cdk.Duration.days(14),
-            removal_policy=retained,
+            removal_policy=self._removal,
         )
-        log_group = logs.LogGroup(
+        acknowledge(queue, "it is the failure queue itself", f"{AWS_SOLUTIONS}-SQS3")
+        return queue
+
+    def _log(self) -> logs.LogGroup:
+        group = logs.LogGroup(
             self,
             "Log",
-            log_group_name=f"/aws/lambda/{name}",
-            encryption_key=key,
-            removal_policy=retained,
+            log_group_name=f"/aws/lambda/{self._name}",
+            encryption_key=self._key,
+            removal_policy=self._removal,
         )
-        group = log_group.node.default_child
-        assert isinstance(group, logs.CfnLogGroup)
-        group.retention_in_days = log_days(placed)
+        resource = group.node.default_child
+        assert isinstance(resource, logs.CfnLogGroup)
+        resource.retention_in_days = log_days(self._placed)
+        return group
+
+    def _policy(self, table: dynamodb.Table, failures: sqs.Queue, log: logs.LogGroup) -> iam.ManagedPolicy:
         policy = iam.ManagedPolicy(
             self,
             "Policy",
-            description=f"What {name} may do: read its stream, write its log, report failures",
+            description=f"What {self._name} may do: read its stream, write its log, report failures",
             statements=[
                 iam.PolicyStatement(
                     actions=["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"],
                     resources=[str(table.table_stream_arn)],
                 ),
                 iam.PolicyStatement(actions=["dynamodb:ListStreams"], resources=["*"]),
-                iam.PolicyStatement(actions=["kms:Decrypt"], resources=[key.key_arn]),
+                iam.PolicyStatement(actions=["kms:Decrypt"], resources=[self._key.key_arn]),
                 iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[failures.queue_arn]),
                 iam.PolicyStatement(
-                    actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[log_group.log_group_arn]
+                    actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[log.log_group_arn]
                 ),
             ],
         )
+        acknowledge(
+            policy,
+            "ListStreams knows no resource, and log streams are named by Lambda",
+            f"{AWS_SOLUTIONS}-IAM5[Resource::*]",
+        )
+        return policy
+
+    def _function(
+        self, processor: Processor, root: Path, policy: iam.ManagedPolicy, log: logs.LogGroup, failures: sqs.Queue
+    ) -> lambda_.Function:
         role = iam.Role(
             self,
             "Role",
             assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
-            description=f"Runs {name}",
+            description=f"Runs {self._name}",
             managed_policies=[policy],
         ).without_policy_updates()
-        self.function = lambda_.Function(
+        named = {"ENVIRONMENT": self._placed.environment_name, "FAILURES": failures.queue_url}
+        function = lambda_.Function(
             self,
             "Function",
-            function_name=name,
-            description=f"Validates and routes the changes of {placed.fill(processor.table)}",
+            function_name=self._name,
+            description=f"Validates and routes the changes of {self._placed.fill(processor.table)}",
             runtime=lambda_.Runtime.PYTHON_3_14,
             architecture=lambda_.Architecture.ARM_64,
             handler="handler.handler",
             code=lambda_.Code.from_asset(str(_code(root, processor)), exclude=["__pycache__"]),
             role=role,
-            log_group=log_group,
+            log_group=log,
             memory_size=256,
             timeout=cdk.Duration.seconds(30),
             reserved_concurrent_executions=10,
-            environment={"ENVIRONMENT": placed.environment_name, "FAILURES": failures.queue_url, **processor.variables},
+            environment={**named, **processor.variables},
         )
-        lambda_.CfnEventSourceMapping(
+        for reason, rule in (
+            ("called by the stream alone, whose failures go to the mapping's own queue", "LambdaDLQ"),
+            ("reaches nothing but AWS services, and no resource inside a VPC", "LambdaInsideVPC"),
+        ):
+            acknowledge(function, reason, f"{NIST}-{rule}", f"{HIPAA}-{rule}")
+        return function
+
+    def _mapping(self, table: dynamodb.Table, failures: sqs.Queue) -> lambda_.CfnEventSourceMapping:
+        return lambda_.CfnEventSourceMapping(
             self,
             "Stream",
             function_name=self.function.function_name,
@@ -120,25 +156,6 @@ class StreamProcessor(Construct):
             destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
                 on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(destination=failures.queue_arn)
             ),
-        ).node.add_dependency(policy)
-        add_alarms(self, processor_alarms(name, queue_name), placed, topic)
-        acknowledge(failures, "it is the failure queue itself", f"{AWS_SOLUTIONS}-SQS3")
-        acknowledge(
-            self.function,
-            "called by the stream alone, whose failures go to the mapping's own queue",
-            f"{NIST}-LambdaDLQ",
-            f"{HIPAA}-LambdaDLQ",
-        )
-        acknowledge(
-            self.function,
-            "reaches nothing but AWS services, and no resource inside a VPC",
-            f"{NIST}-LambdaInsideVPC",
-            f"{HIPAA}-LambdaInsideVPC",
-        )
-        acknowledge(
-            policy,
-            "ListStreams knows no resource, and log streams are named by Lambda",
-            f"{AWS_SOLUTIONS}-IAM5[Resource::*]",
         )
 
 
