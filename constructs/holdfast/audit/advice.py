@@ -121,7 +121,7 @@ def _refused(table: Table, seen: Observed, live: Observed) -> Iterator[str]:
     if changed_ttl and isinstance(on, str) and on != sent:
         yield (
             f"DynamoDB does not change the attribute of a TTL that is on, and items expire by {on}: decide whether "
-            f"{table.lifetime.ttl or 'no expiry'} is right; if so, turn the TTL by {on} off and deploy an hour later, "
+            f"{table.lifetime.ttl or 'no TTL'} is right; if so, turn the TTL by {on} off and deploy an hour later, "
             "because a TTL can be changed once an hour"
         )
     local = table.every_index[len(table.indexes) :]

@@ -31,7 +31,7 @@ CHANGES = {
     for call in (
         _write("UpdateTable", "a changed table"),
         _write("UpdateContinuousBackups", "changed recovery"),
-        _write("UpdateTimeToLive", "changed expiry"),
+        _write("UpdateTimeToLive", "changed TTL"),
         _write("TagResource", "changed tags"),
     )
 }
@@ -162,7 +162,7 @@ def _clash(api: Api, change: Change, shown: Mapping[str, Any]) -> str | None:
     """What was set since the plan was made, and the change would overwrite."""
     match change.operation:
         case "UpdateTimeToLive" if shown.get("TimeToLiveStatus", "DISABLED") != "DISABLED":
-            return f"expiry is {shown['TimeToLiveStatus']} by {shown.get('AttributeName')}"
+            return f"TTL is {shown['TimeToLiveStatus']} by {shown.get('AttributeName')}"
         case "TagResource":
             wanted = {t["Key"]: t["Value"] for t in change.parameters["Tags"]}
             other = [k for k in wanted if k in shown and shown[k] != wanted[k]]

@@ -39,7 +39,7 @@ LIST_TABLES = listing(
 )
 DESCRIBE_TABLE = _dynamodb("DescribeTable", "the table", "Table")
 BACKUPS = _dynamodb("DescribeContinuousBackups", "point-in-time recovery", "ContinuousBackupsDescription")
-TIME_TO_LIVE = _dynamodb("DescribeTimeToLive", "expiry", "TimeToLiveDescription")
+TIME_TO_LIVE = _dynamodb("DescribeTimeToLive", "the TTL", "TimeToLiveDescription")
 RESOURCE_POLICY = _dynamodb("GetResourcePolicy", "the resource policy", "Policy")
 TABLE_TAGS = replace(_dynamodb("ListTagsOfResource", "tags", "Tags"), page=NEXT)
 TAGS = Call(

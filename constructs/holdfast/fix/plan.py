@@ -157,14 +157,14 @@ def _step(
         case Guard.TTL:
             if seen.ttl is not None or table.lifetime.ttl is None:
                 return leave(
-                    f"{f.detail}: an expiry that differs is never changed automatically; decide which is right"
+                    f"{f.detail}: a TTL that differs is never changed automatically; decide which is right"
                 )
             if any(a.fact is Fact.EXPIRY for a in table.assumed):
-                return leave("its expiry is assumed, and items would be deleted by it: confirm the attribute first")
+                return leave("its TTL is assumed, and items would be deleted by it: confirm the attribute first")
             if isinstance(table.lifetime, Durable) and not named:
-                return leave(f"expiry deletes items of a durable table: `--only {f.rule.id}` turns it on")
+                return leave(f"a TTL deletes items of a durable table: `--only {f.rule.id}` turns it on")
             wanted = {"Enabled": True, "AttributeName": table.lifetime.ttl}
-            says = f"expiry by {table.lifetime.ttl} on"
+            says = f"TTL by {table.lifetime.ttl} on"
             return change(says, "UpdateTimeToLive", {"Enabled": False}, TimeToLiveSpecification=wanted)
         case Guard.CUSTOMER_KEY:
             if isinstance(seen.encryption, Unknown):

@@ -27,7 +27,7 @@ class Aspect(Enum):
     KEY = "the key"
     INDEXES = "indexes"
     BILLING = "billing"
-    EXPIRY = "expiry"
+    EXPIRY = "TTL"
     STREAM = "the stream"
 
 

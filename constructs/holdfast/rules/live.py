@@ -86,7 +86,7 @@ TWINS = Rule(
     id="HF607",
     title="An environment mirrors its twin",
     why="What was tried in test says something about prod only where both are alike. Protection may differ, as the policy says; "
-    "keys, indexes, billing, expiry and streams may not.",
+    "keys, indexes, billing, TTL and streams may not.",
     remediation="Bring the one that is behind up to the declaration of {table}; the other rules say of each difference what that takes.",
     severity=Severity.MEDIUM,
 )

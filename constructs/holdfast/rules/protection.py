@@ -65,11 +65,11 @@ def recovery_period(s: TableSubject) -> Verdict:
 def expiry(s: TableSubject) -> Verdict:
     want, seen = s.table.lifetime.ttl, s.seen.ttl
     if isinstance(seen, Unknown):
-        return unknown(f"expiry cannot be read: {seen.reason}")
+        return unknown(f"the TTL cannot be read: {seen.reason}")
     if seen == want:
         return PASS if want else EXEMPT
     if seen is None:
-        return fail(f"items do not expire, though {want} is declared as their expiry")
+        return fail(f"items do not expire, though {want} is declared as their TTL")
     return fail(f"items expire by {seen}, declared is {want or 'that they do not'}")
 
 
@@ -332,7 +332,7 @@ RECOVERABLE = Rule(
 EXPIRING = Rule(
     id="HF006",
     title="Time to live and lifecycle rules match the declaration",
-    why="Transient data without expiry grows without end and keeps what should be gone; a wrong time-to-live attribute expires "
+    why="Transient data without a TTL grows without end and keeps what should be gone; a wrong time-to-live attribute expires "
     "nothing, or the wrong items; a lifecycle rule too many deletes objects that have to stay.",
     remediation="Remove the override: the construct sets the declared attribute, and lifecycle rules by the declared prefixes. An "
     "attribute that is active has to be turned off before another one is turned on: decide first which is right for {table}.",

@@ -169,7 +169,7 @@ def test_expiry_is_not_turned_on_by_a_guess_nor_on_durable_data_unless_it_is_nam
 
     assert [c.rule for c in lifetime(only={"HF006"}).changes] == ["HF006"]
     (durable,) = lifetime().left
-    assert durable.why == "expiry deletes items of a durable table: `--only HF006` turns it on"
+    assert durable.why == "a TTL deletes items of a durable table: `--only HF006` turns it on"
     guess = lifetime(Assumed(Fact.EXPIRY, "nobody knows"), only={"HF006"})
     assert guess.changes == []
     assert "is assumed" in guess.left[0].why
@@ -380,7 +380,7 @@ def test_what_somebody_set_since_the_plan_is_never_overwritten(aws: Aws, tmp_pat
     )
     wrong = make(aws, changes, tmp_path / "fix.json")
     assert [line.partition("changed meanwhile: ")[2].partition(";")[0] for line in wrong] == [
-        "expiry is ENABLED by other",
+        "TTL is ENABLED by other",
         "the tag Owner is 'somebody'",
         f"its key is {key}",
     ]

@@ -271,7 +271,7 @@ class Table(Store):
         if not self.id:
             yield "its name has no letter and no digit; a stable id is made from those"
         if self.lifetime.ttl is not None and not 1 <= len(self.lifetime.ttl) <= MAX_KEY_ATTRIBUTE:
-            yield f"the TTL attribute needs 1 to {MAX_KEY_ATTRIBUTE} characters; name the one that holds the expiry"
+            yield f"the TTL attribute needs 1 to {MAX_KEY_ATTRIBUTE} characters; name the one that holds the time"
         if len(self.indexes) > MAX_INDEXES:
             yield f"{len(self.indexes)} indexes, and DynamoDB allows {MAX_INDEXES}; drop what no access pattern uses"
         names = [i.name for i in self.every_index]
