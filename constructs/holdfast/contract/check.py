@@ -19,7 +19,8 @@ from holdfast.contract.pairing import flat
 from holdfast.contract.tags import names as tag_names
 from holdfast.contract.touch import touches
 from holdfast.rules.base import ORDER, Finding, Rule
-from holdfast.rules.contract import ADDED, HIDES, MANIFEST, MISSING
+from holdfast.rules.contract import judged
+from holdfast.rules.subjects import Apart
 from holdfast.text import counted
 from holdfast.verdict import Outcome
 
@@ -87,10 +88,8 @@ def addresses(sides: Sides, stacks: Iterable[Synthesized]) -> Iterator[Finding]:
     for stack in stacks:
         if stack.id in sides.ours:
             for m in misplaced(stack, list(assets(stack))):
-                detail = f"{m.says}: {m.path} {m.expected} → {m.found}"
-                yield _finding(
-                    sides, stack.id, MANIFEST, detail, FIX_PLACE, path=m.path, before=m.expected, after=m.found
-                )
+                said = Apart(says=f"{m.says}: {m.path} {m.expected} → {m.found}", outside=True)
+                yield _finding(sides, stack.id, said, FIX_PLACE, path=m.path, before=m.expected, after=m.found)
 
 
 def touched(sides: Sides, stacks: Iterable[Synthesized]) -> Iterator[Finding]:
@@ -101,10 +100,9 @@ def touched(sides: Sides, stacks: Iterable[Synthesized]) -> Iterator[Finding]:
     strangers = {i: c for i, c in sides.made.items() if i not in ours}
     files = {s.id: s.where for s in stacks}
     for touch in touches(strangers, ours) if strangers else ():
-        detail = f"{touch.says}, and {touch.stack} has no contract"
-        made = _finding(sides, touch.stack, ADDED, detail, FIX_TOUCH, touch.resource, touch.store, change="added")
-        where = f"{files[touch.stack]}{'#' if touch.resource else ''}{touch.resource}"
-        yield replace(made, where=where, outcome=Outcome.FAIL if touch.sure else Outcome.UNKNOWN)
+        said = Apart(says=f"{touch.says}, and {touch.stack} has no contract", before=False, sure=touch.sure)
+        made = _finding(sides, touch.stack, said, FIX_TOUCH, touch.resource, touch.store, change="added")
+        yield replace(made, where=f"{files[touch.stack]}{'#' if touch.resource else ''}{touch.resource}")
 
 
 def rank(f: Finding) -> tuple[int, int]:
@@ -158,18 +156,10 @@ def _differences(sides: Sides, gone: set[str]) -> Iterator[Finding]:
         for h in found:
             new = h not in before.get(id_, ())
             says = h.says if new else f"{h.says}; the contract has it, too, and cannot say what it makes"
-            made = _finding(
-                sides,
-                id_,
-                HIDES,
-                f"{'/'.join(h.path)}: {says}",
-                FIX_HIDDEN,
-                h.resource,
-                h.store or about.get((id_, h.resource)),
-                path="/".join(h.path),
-                change="added" if new else None,
-            )
-            yield made if new else replace(made, outcome=Outcome.UNKNOWN)
+            path, store = "/".join(h.path), h.store or about.get((id_, h.resource))
+            said = Apart(says=f"{path}: {says}", hides=True, sure=new)
+            kind = Kind.ADDED.value if new else None
+            yield _finding(sides, id_, said, FIX_HIDDEN, h.resource, store, path=path, change=kind)
 
 
 def _written(contract: Json | None) -> str:
@@ -211,12 +201,13 @@ def _difference(sides: Sides, change: Change, rule: Rule | None) -> Finding:
 
 
 def _finding(
-    sides: Sides, id_: str, rule: Rule, detail: str, fix: str, resource: str = "", store: str | None = None, **more: Any
+    sides: Sides, id_: str, apart: Apart, fix: str, resource: str = "", store: str | None = None, **more: Any
 ) -> Finding:
+    rule, said = judged(apart)
     return Finding(
         rule=rule,
-        outcome=Outcome.FAIL,
-        detail=detail,
+        outcome=said.outcome,
+        detail=said.detail,
         table=store,
         stack=sides.name(id_),
         environment=sides.environment(id_),
@@ -239,8 +230,7 @@ def unseen(sides: Sides, ids: Iterable[str]) -> Iterator[Finding]:
     for label, group in by_environment.items():
         detail = f"{label} was not synthesized: {counted(len(group), 'stack')} could not be judged"
         fix = f"cdk synth -c env=all, or cdk synth -c env={label}; --env narrows to what was synthesized"
-        made = _finding(sides, group[0], MISSING, detail, fix)
-        yield replace(made, outcome=Outcome.UNKNOWN)
+        yield _finding(sides, group[0], Apart(says=detail, after=False, sure=False), fix)
     for id_ in alone:
-        made = _finding(sides, id_, MISSING, "the stack was not synthesized", "synthesize it, too: `cdk synth --all`")
-        yield replace(made, outcome=Outcome.UNKNOWN)
+        said = Apart(says="the stack was not synthesized", after=False, sure=False)
+        yield _finding(sides, id_, said, "synthesize it, too: `cdk synth --all`")

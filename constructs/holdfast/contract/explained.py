@@ -8,8 +8,9 @@ from holdfast.cfn.compare import ABSENT
 from holdfast.contract.diff import Change, Kind
 from holdfast.contract.groups import line_of, shown
 from holdfast.rules.base import Finding, Rule
-from holdfast.rules.contract import ADDED, DIFFERS, MANIFEST, MISSING
+from holdfast.rules.contract import judged
 from holdfast.rules.reading import reading
+from holdfast.rules.subjects import Apart
 
 UNDO = "undo it: nothing approves this"
 
@@ -26,13 +27,12 @@ def read_by(change: Change) -> Rule | None:
     return None if rule is None or rule.forbids else rule
 
 
-def general(change: Change) -> Rule:
-    if change.path[:1] in (("stack",), ("code",)):
-        return MANIFEST
+def apart(change: Change, says: str) -> Apart:
     section = change.path[:1] == ("template",)  # of the template: an output, a parameter, a condition
-    if change.gone or change.kind is Kind.REMOVED or (section and change.after is ABSENT):
-        return MISSING
-    return ADDED if change.kind is Kind.ADDED or (section and change.before is ABSENT) else DIFFERS
+    gone = change.gone or change.kind is Kind.REMOVED or (section and change.after is ABSENT)
+    new = change.kind is Kind.ADDED or (section and change.before is ABSENT)
+    outside = change.path[:1] in (("stack",), ("code",))
+    return Apart(says=says, before=gone or not new, after=not gone, outside=outside)
 
 
 def explained(change: Change, *, folder: str, rule: Rule | None = None, **more: Any) -> Finding:
@@ -40,9 +40,10 @@ def explained(change: Change, *, folder: str, rule: Rule | None = None, **more: 
     id_, _, nested = change.stack.partition("/")
     resource = change.resource or "".join(change.path[1:2] if change.path[:1] == ("code",) else ())
     inside = f"in the nested stack {nested}: " if nested else ""
+    says = f"{inside}{line_of(change) or 'it differs'}"
     return Finding(
-        rule=rule or read_by(change) or general(change),
-        detail=f"{inside}{line_of(change) or 'it differs'}",
+        rule=rule or read_by(change) or judged(apart(change, says))[0],
+        detail=says,
         table=resource if change.store == "" else change.store,
         where=place(folder, id_, resource),
         path="/".join(change.path),

@@ -2,7 +2,37 @@
 
 from __future__ import annotations
 
-from holdfast.rules.base import Rule, Severity
+from holdfast.rules.base import Check, Rule, Severity
+from holdfast.rules.engine import Rules
+from holdfast.rules.subjects import Apart
+from holdfast.verdict import EXEMPT, Verdict, fail, unknown
+
+
+def _told(applies: bool, s: Apart) -> Verdict:
+    if not applies:
+        return EXEMPT
+    return fail(s.says) if s.sure else unknown(s.says)
+
+
+def added(s: Apart) -> Verdict:
+    return _told(s.after and not s.before and s.plain, s)
+
+
+def missing(s: Apart) -> Verdict:
+    return _told(not s.after and s.plain, s)
+
+
+def differs(s: Apart) -> Verdict:
+    return _told(s.before and s.after and s.plain, s)
+
+
+def hides(s: Apart) -> Verdict:
+    return _told(s.hides, s)
+
+
+def outside(s: Apart) -> Verdict:
+    return _told(s.outside and not s.hides, s)
+
 
 ADDED = Rule(
     id="HF701",
@@ -10,6 +40,7 @@ ADDED = Rule(
     why="What was not reviewed may delete, copy or open what is declared: a custom resource, a role, a trigger, a property.",
     remediation="Undo it, or review it and write it into the contract with make accept.",
     severity=Severity.HIGH,
+    checks=(Check(Apart, added),),
 )
 MISSING = Rule(
     id="HF702",
@@ -17,6 +48,7 @@ MISSING = Rule(
     why="What leaves a template is deleted or left behind by the next deploy, with whatever it protected.",
     remediation="Restore it, or take it out of the contract with make accept.",
     severity=Severity.HIGH,
+    checks=(Check(Apart, missing),),
 )
 DIFFERS = Rule(
     id="HF703",
@@ -24,6 +56,7 @@ DIFFERS = Rule(
     why="The contract is what was reviewed; whatever differs from it was not.",
     remediation="Undo it, or review it and write it into the contract with make accept.",
     severity=Severity.MEDIUM,
+    checks=(Check(Apart, differs),),
 )
 HIDES = Rule(
     id="HF704",
@@ -31,6 +64,7 @@ HIDES = Rule(
     why="A macro, an include, a loop, a module or a template elsewhere decides at deploy time what is made: no review saw it.",
     remediation="Write out what it makes, and drop the macro, include, loop, module or reference.",
     severity=Severity.HIGH,
+    checks=(Check(Apart, hides),),
 )
 MANIFEST = Rule(
     id="HF705",
@@ -39,5 +73,12 @@ MANIFEST = Rule(
     "outside of it.",
     remediation="Undo it, or review it and write it into the contract with make accept; after a change by hand synthesize again.",
     severity=Severity.HIGH,
+    checks=(Check(Apart, outside),),
 )
 RULES = (ADDED, MISSING, DIFFERS, HIDES, MANIFEST)
+_RULES = Rules(RULES)
+
+
+def judged(s: Apart) -> tuple[Rule, Verdict]:
+    """The one rule that a difference is told by, and what it says."""
+    return next((rule, said) for rule, said in _RULES.judge(s) if said is not EXEMPT)

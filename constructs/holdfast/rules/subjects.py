@@ -145,3 +145,19 @@ class Stranger:
     placed: Placed
     name: str | Unknown
     where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apart:
+    """One thing in which what is synthesized and the contract differ, or which neither can show."""
+
+    says: str
+    before: bool = True  # whether the contract has it
+    after: bool = True  # whether it is synthesized
+    outside: bool = False  # of the manifest or of the code, not of the template
+    hides: bool = False  # something else decides at deploy time what is made
+    sure: bool = True  # else a deploy, or another synthesis, shows whether it differs
+
+    @property
+    def plain(self) -> bool:
+        return not self.outside and not self.hides
