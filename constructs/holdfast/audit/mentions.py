@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -13,13 +13,14 @@ from holdfast.audit.places import here
 from holdfast.cfn.template import Source
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
-from holdfast.kinds.table.declaration import Governance, Table
+from holdfast.kinds.table.declaration import Table
 from holdfast.model.environment import Environment
-from holdfast.rules import live
-from holdfast.rules.base import Finding, Rule
+from holdfast.rules import engine
+from holdfast.rules import mentions as rules
+from holdfast.rules.base import Finding
+from holdfast.rules.live_subjects import TableMention
 from holdfast.shared.account import Account, Mention
 from holdfast.unknown import Unknown
-from holdfast.verdict import PASS, Outcome, Verdict, fail, unknown
 
 ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:([a-z0-9*?-]*):([0-9*?]*):table/([A-Za-z0-9_.*?-]{1,255})(?=/|$)")
 NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
@@ -108,11 +109,23 @@ class _Names:
     """Every table that is live or declared, by its name."""
 
     live: frozenset[str]
-    unread: str | None  # a region whose tables could not be listed
+    others: Unknown | bool  # whether a table of another name exists
     read: Mapping[tuple[str, str], frozenset[str] | Unknown]  # by account and region
     placed: Mapping[tuple[str, str], Placed]  # every declared table, by region and name, wherever it was read
     declared: Mapping[str, tuple[Placed, Table]]
     elsewhere: Mapping[str, str]  # what a table would be called in an environment that does not have it
+
+    def owner(self, mention: Mention) -> Placed | None:
+        """The declared stack whose table an ARN names, where its account was read."""
+        account, region = mention.place or ("", "")
+        return self.placed.get((region, mention.table)) if account in {a for a, _ in self.read} else None
+
+    def exists(self, mention: Mention) -> bool | Unknown | None:
+        """Whether there is a table where an ARN says; None where that was not read."""
+        there = self.read.get(mention.place or ("", ""))
+        if isinstance(there, Unknown):
+            return Unknown(f"tables there could not be listed: {there.reason}")
+        return None if there is None else mention.table in there
 
 
 def judged(
@@ -120,7 +133,7 @@ def judged(
 ) -> Iterator[Finding]:
     names = _Names(
         live=frozenset(n for a in accounts if not isinstance(a.tables, Unknown) for n in a.tables),
-        unread=next((a.region for a in accounts if isinstance(a.tables, Unknown)), None),
+        others=next((_unlisted(a) for a in accounts if isinstance(a.tables, Unknown)), False),
         read={(a.id, a.region): a.tables if isinstance(a.tables, Unknown) else frozenset(a.tables) for a in accounts},
         placed={(p.region, p.fill(t.name)): p for p in estate.placements() for t in p.tables},
         declared={p.fill(t.name): (p, t) for p in reversed(every) for t in p.tables},
@@ -144,63 +157,24 @@ def judged(
         yield _mention(mention, None, names, None)
 
 
+def _unlisted(account: Account) -> Unknown:
+    return Unknown(f"tables of {account.region} could not be listed")
+
+
 def _mention(mention: Mention, env: Environment | None, names: _Names, account: Account | None) -> Finding:
     """``env`` is where the thing runs; code runs in all of them."""
-    placed, _ = names.declared.get(mention.table, (None, None))
-    rule, verdict = _elsewhere(mention, env, names, account) or _judge_mention(mention, env, names)
-    return Finding(
-        rule=rule,
-        outcome=verdict.outcome,
-        detail=verdict.detail,
-        table=mention.table,
-        stack=placed.name if placed else "no stack",
-        environment=env.label if env else placed.env.label if placed else None,
-        source=Source.LIVE if account else Source.DECLARATION,
-        where=f"{account.id}/{account.region}/{mention.where}" if account else mention.where,
-        fix=rule.remediation.format(table=mention.table) if verdict.outcome in (Outcome.FAIL, Outcome.UNKNOWN) else "",
+    named, table = names.declared.get(mention.table, (None, None))
+    told = TableMention(
+        mention=mention,
+        account=account,
+        runs=env,
+        named=named,
+        owner=named,
+        about=table,
+        exists=mention.table in names.live or names.others,
+        hint=names.elsewhere.get(mention.table, ""),
     )
-
-
-def _elsewhere(
-    mention: Mention, env: Environment | None, names: _Names, account: Account | None
-) -> tuple[Rule, Verdict] | None:
-    """An ARN that points out of where its mention was found: a name says nothing about it."""
-    if account is None or mention.place in (None, (account.id, account.region)):
-        return None
-    assert mention.place
-    owner, region = mention.place
-    said = f"{mention.where} names {mention.table} of account {owner} in {region}"
-    placed = names.placed.get((region, mention.table))
-    if env and placed and placed.env != env and owner in {a for a, _ in names.read}:
-        return live.ASTRAY, fail(f"{said}, which belongs to {placed.env.label}, but runs in {env.label}")
-    match names.read.get(mention.place):
-        case None:
-            return live.PHANTOM, Verdict(Outcome.EXEMPT, f"{said}, which was not read")
-        case Unknown(reason=reason):
-            return live.PHANTOM, unknown(f"{said}; tables there could not be listed: {reason}")
-        case there if mention.table in there:
-            return live.PHANTOM, PASS
-        case _:
-            return live.PHANTOM, fail(f"{said}, and that table does not exist")
-
-
-def _judge_mention(mention: Mention, env: Environment | None, names: _Names) -> tuple[Rule, Verdict]:
-    said = f"{mention.where} names {mention.table}"
-    exists = mention.table in names.live
-    if mention.table in names.declared:
-        placed, table = names.declared[mention.table]
-        state = table.state
-        if env and placed.env != env:
-            return live.ASTRAY, fail(f"{said}, which belongs to {placed.env.label}, but runs in {env.label}")
-        if exists and (state.usage in live.RETIRED or state.governance is not Governance.STACK):
-            instead = f"; {placed.fill(state.replaced_by)} replaces it" if state.replaced_by else ""
-            kind = state.usage.value if state.usage in live.RETIRED else f"an {state.governance.value}"
-            return live.LEGACY_USED, fail(f"{said}, which is {kind}{instead}")
-    if not exists:
-        if names.unread:
-            return live.PHANTOM, unknown(f"{said}; tables of {names.unread} could not be listed")
-        hint = names.elsewhere.get(mention.table)
-        return live.PHANTOM, fail(f"{said}, and that table does not exist{f' ({hint})' if hint else ''}")
-    if mention.kind == "code":
-        return live.HARD_CODED, fail(f"{said}: it is hard-coded")
-    return live.PHANTOM, PASS
+    if told.elsewhere and mention.place:  # a name says nothing about it
+        told = replace(told, owner=names.owner(mention), about=None, exists=names.exists(mention), hint="")
+    rule, verdict = rules.judged(told)
+    return engine.outside(rule, verdict, told, Source.LIVE if account else Source.DECLARATION)

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from holdfast.audit.ages import Ages
 from holdfast.audit.remedy import remediation, stackless
-from holdfast.audit.seen import NEVER_DEPLOYED, NOT_APPLIED, UNREADABLE, UNSEEN, Column, Seen, word
+from holdfast.audit.seen import NOT_APPLIED, UNREADABLE, UNSEEN, Column, Seen, word
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.declaration import Table
 from holdfast.model.facts import Guard
 from holdfast.rules import GUARDING, TABLE_RULES, alarms, estate
 from holdfast.rules.base import Finding, Rule
 from holdfast.rules.gap import Gap
+from holdfast.rules.presence import NEVER_DEPLOYED
 from holdfast.shared.account import StackLive, StoreSeen
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, Outcome, Verdict, fail

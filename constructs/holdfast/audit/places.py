@@ -10,9 +10,10 @@ from holdfast.estate.placement import Placed
 from holdfast.kinds.kinds import kind_of
 from holdfast.kinds.table.declaration import Table
 from holdfast.model.store import Store
+from holdfast.rules.presence import state
 from holdfast.shared.account import Account, StackLive, StoreSeen, stack_of
 from holdfast.unknown import Unknown
-from holdfast.verdict import PASS, Verdict, fail, unknown
+from holdfast.verdict import PASS
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +115,6 @@ def settled(account: Account) -> Account:
         for name, stack in account.stacks.items()
     }
     return replace(account, stacks=stacks)
-
-
-def state(status: str) -> Verdict:
-    """What the state of a stack says of the template that CloudFormation holds."""
-    if status.endswith("_FAILED") or status in ("ROLLBACK_COMPLETE", "DELETE_IN_PROGRESS"):
-        return fail(f"the stack is {status}, so its template does not say what is there")
-    if status.endswith("_IN_PROGRESS") and "CLEANUP" not in status:
-        return unknown(f"the stack is {status}: look again when that is done")
-    return PASS
 
 
 def template_of(stack: StackLive | Unknown | None) -> StackSeen | Unknown | None:

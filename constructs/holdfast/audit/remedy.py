@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from holdfast.audit.advice import Way
-from holdfast.audit.seen import NEVER_DEPLOYED, NOT_APPLIED, Seen
+from holdfast.audit.seen import NOT_APPLIED, Seen
 from holdfast.days import day
 from holdfast.kinds.kinds import kind_of
 from holdfast.kinds.table.declaration import Table
 from holdfast.model.facts import Guard
-from holdfast.rules import engine, live
+from holdfast.rules import engine, live, presence
 from holdfast.rules.base import Finding, Rule
+from holdfast.rules.presence import NEVER_DEPLOYED
 from holdfast.shared.account import StoreSeen
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
@@ -80,15 +81,15 @@ def _untagged(s: Seen) -> bool:
 def restore(s: Seen) -> str:
     """How a declared table that is not live, or that cannot be read, comes back or comes about."""
     if isinstance(s.live, StoreSeen) or isinstance(s.deployed, Unknown):
-        return live.ABSENT.remediation.format(table=s.name)
+        return presence.ABSENT.remediation.format(table=s.name)
     if s.deployed is not None:
-        return live.RESTORE.format(table=s.name)
+        return presence.RESTORE.format(table=s.name)
     return made(s.way, s.name)
 
 
 def made(way: Way, table: str) -> str:
     """How a stack that never was comes about, and its table."""
-    return f"{first(way.against(table) or way.advised(f'{way.command} makes it'))}. {live.NOT_YET}"
+    return f"{first(way.against(table) or way.advised(f'{way.command} makes it'))}. {presence.NOT_YET}"
 
 
 def stackless(s: Seen) -> str:

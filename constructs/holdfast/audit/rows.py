@@ -46,7 +46,7 @@ class StackRow:
 def row(s: Seen) -> Row:
     assert isinstance(s.what, Table)
     required = s.placed.required(s.what)
-    waits = s.waits and s.stack is None and s.live is None  # nothing is asked yet
+    waits = s.placed.waits and s.stack is None and s.live is None  # nothing is asked yet
     state = [s.what.state.usage.value]
     state += [s.what.state.governance.value] if s.what.state.governance is not Governance.STACK else []
     counts = [s.live.items, s.live.size] if isinstance(s.live, StoreSeen) else [None, None]

@@ -23,7 +23,6 @@ from holdfast.shared.account import Aspect, StackLive, StoreSeen
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, Outcome, Verdict, unknown
 
-NEVER_DEPLOYED = "intended, never deployed"
 # An import believes the template and applies nothing, and CloudFormation does not say afterwards that it was one.
 NOT_APPLIED = "intended and deployed, not live: it was changed after the deploy, or imported and never applied"
 UNREADABLE = "intended, not live; what is deployed cannot be read"
@@ -60,11 +59,6 @@ class Seen:
     def outside(self) -> str:
         """Where it is when its own stack does not have it."""
         return f"in {self.way.elsewhere[self.name]}" if self.name in self.way.elsewhere else "in no stack"
-
-    @property
-    def waits(self) -> bool:
-        """Whether its stack is declared as not deployed yet."""
-        return self.placed.env in self.placed.stack.undeployed
 
     @cached_property
     def deployed(self) -> Mapping[Rule, Finding] | Unknown | None:

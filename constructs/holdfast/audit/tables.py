@@ -17,48 +17,55 @@ from holdfast.kinds.table.declaration import Table
 from holdfast.kinds.table.live import observed
 from holdfast.model.declaration import DeclarationError
 from holdfast.model.environment import Environment
-from holdfast.model.facts import Guard
-from holdfast.rules import assumed, finding, live
-from holdfast.rules.base import Finding
-from holdfast.shared.account import Account, StoreSeen
+from holdfast.model.facts import Fact, Guard
+from holdfast.rules import assumed, engine, live
+from holdfast.rules.base import Finding, Rule
+from holdfast.rules.live_subjects import AssumedFact, LiveIndex, LiveTable, Twins
+from holdfast.rules.subjects import Subject
+from holdfast.shared.account import Account, IndexUse, StoreSeen
 from holdfast.unknown import Unknown
-from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
+from holdfast.verdict import Outcome, Verdict
 
 
 def judged(s: Seen, by_name: Mapping[tuple[Environment, str], Seen]) -> Iterator[Finding]:
     """What beyond the common rules is said of a live table."""
     if not isinstance(s.live, StoreSeen) or not isinstance(s.what, Table):
         return
-    level = s.way.advised(f"{s.way.command} brings the template up to what the code says and the table already is")
-    against = first(s.way.against(s.name))
-    yield advised(s.finding(live.BEHIND, _behind(s), Source.DEPLOYED), against or level)
-    if s.deployed is not None or Guard.RETAIN not in s.placed.required(s.what):
-        yield advised(s.finding(live.STACKLESS, fail(stackless(s)) if s.deployed is None else PASS), against)
-    yield s.finding(live.RETIRING, live.retiring(s.placed, s.what, s.live))
+    command, against = s.way.command, first(s.way.against(s.name))
+    level = s.way.advised(f"{command} brings the template up to what the code says and the table already is")
     new = by_name.get((s.placed.env, s.placed.fill(s.what.state.replaced_by or "")))
-    yield s.finding(live.SUPERSEDED, live.superseded(s.placed, s.what, s.live, new.live if new else None))
+    table = LiveTable(
+        placed=s.placed,
+        about=s.what,
+        live=s.live,
+        then=_then(s),
+        outside=stackless(s),
+        successor=new.live if new else None,
+    )
+    yield advised(_judged(live.BEHIND, table, Source.DEPLOYED), against or level)
+    if s.deployed is not None or Guard.RETAIN not in s.placed.required(s.what):  # else the rule of that guard says so
+        yield advised(_judged(live.STACKLESS, table), against)
+    yield _judged(live.RETIRING, table)
+    yield _judged(live.SUPERSEDED, table)
     age = None if isinstance(s.live.created, Unknown) else days(s.live.created, s.ages.now)
-    if isinstance(s.live.indexes, Unknown):
-        yield s.finding(live.INDEX, unknown(f"indexes cannot be read: {s.live.indexes.reason}"))
-        return
-    for name, use in s.live.indexes.items():
-        verdict = live.index_value(name, use, s.live, of=len(s.live.indexes), days_old=age)
-        yield replace(s.finding(live.INDEX, verdict), where=f"{s.live.arn}/index/{name}")
+    uses: Mapping[str, IndexUse | Unknown]
+    uses = {"": s.live.indexes} if isinstance(s.live.indexes, Unknown) else s.live.indexes
+    for name, use in uses.items():
+        index = LiveIndex(placed=s.placed, about=s.what, live=s.live, days_old=age, name=name, use=use, of=len(uses))
+        yield _judged(live.INDEX, index)
 
 
-def _behind(s: Seen) -> Verdict:
-    """Whether the template lags behind a table that is as intended."""
-    if s.deployed is None:
-        return EXEMPT
-    if isinstance(s.deployed, Unknown):
-        return unknown(f"what is deployed cannot be read: {s.deployed.reason}")
-    said: dict[Outcome, list[str]] = {outcome: [] for outcome in Outcome}
-    for then, there in s.columns.values():
-        if isinstance(then, Verdict) and isinstance(there, Verdict) and there.outcome in (Outcome.PASS, Outcome.EXEMPT):
-            said[then.outcome].append(then.detail)
-    if said[Outcome.FAIL]:
-        return fail(f"live as intended, but in the deployed template {'; '.join(said[Outcome.FAIL])}")
-    return unknown("; ".join(said[Outcome.UNKNOWN])) if said[Outcome.UNKNOWN] else PASS
+def _judged(rule: Rule, subject: Subject, source: Source = Source.LIVE) -> Finding:
+    return engine.of(rule, engine.verdict(rule, subject), subject, source)
+
+
+def _then(s: Seen) -> tuple[Verdict, ...] | Unknown | None:
+    """What is said of the deployed template by the rules that the live table keeps."""
+    if s.deployed is None or isinstance(s.deployed, Unknown):
+        return s.deployed
+    fine = (Outcome.PASS, Outcome.EXEMPT)
+    both = ((then, there) for then, there in s.columns.values() if isinstance(then, Verdict))
+    return tuple(then for then, there in both if isinstance(there, Verdict) and there.outcome in fine)
 
 
 # What was assumed
@@ -81,9 +88,10 @@ def assumptions(placed: Placed, estate: Estate, accounts: Sequence[Account]) -> 
     for table in before.tables:
         seen = find(accounts, placed, table).live
         if isinstance(seen, StoreSeen):
-            for assumption, verdict in assumed.confirm(before, table, observed(seen)):
-                where = "/".join(filter(None, (seen.arn, assumption.assumed.fact.value, assumption.index)))
-                yield finding(live.ASSUMED, verdict, before, table, where, Source.LIVE)
+            for assumption in before.assumptions(table):
+                if assumption.assumed.fact is not Fact.OWNER:  # an account does not show who owns a table
+                    fact = AssumedFact(before, table, assumption, observed(seen), seen.arn)
+                    yield _judged(assumed.ASSUMED, fact)
 
 
 def original(placed: Placed, estate: Estate) -> Stack:
@@ -100,13 +108,9 @@ def twins(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Find
         one, *others = [p for p in every if p.stack.id == stack]
         for two in others:
             for table in (t for t in one.tables if t in two.tables):
-                first_, second = (find([a for a in accounts if here(a, p)], p, table).live for p in (one, two))
-                if isinstance(first_, StoreSeen) and isinstance(second, StoreSeen):
-                    allowed = {*one.env.differs, *two.env.differs}
-                    labels = _label(one, two), _label(two, one)
-                    verdict = live.twins(observed(first_), observed(second), labels, allowed)
-                    yield finding(live.TWINS, verdict, one, table, first_.arn, Source.LIVE)
-
-
-def _label(placed: Placed, beside: Placed) -> str:
-    return placed.env.label if placed.env != beside.env else f"{placed.env.label} ({placed.place})"
+                here_, there = (find([a for a in accounts if here(a, p)], p, table).live for p in (one, two))
+                if isinstance(here_, StoreSeen) and isinstance(there, StoreSeen):
+                    both = Twins(
+                        placed=one, beside=two, about=table, one=observed(here_), other=observed(there), where=here_.arn
+                    )
+                    yield _judged(live.TWINS, both)

@@ -60,9 +60,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _unseen(finding: Finding) -> bool:
     """What keeps the selected rules from being judged is told with them: a choice of rules makes nothing readable."""
-    from holdfast.rules import estate, live
+    from holdfast.rules import estate, presence, strangers
 
-    there = finding.rule in (estate.ABSENT, live.ABSENT)
-    return (finding.outcome is Outcome.UNKNOWN and (there or finding.rule in (live.UNREAD, live.UNDEPLOYED))) or (
-        finding.outcome is Outcome.FAIL and there
+    there = (estate.ABSENT, presence.ABSENT)
+    return (finding.outcome is Outcome.FAIL and finding.rule in there) or (
+        finding.outcome is Outcome.UNKNOWN and finding.rule in (*there, strangers.UNREAD, presence.UNDEPLOYED)
     )

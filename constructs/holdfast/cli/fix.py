@@ -25,7 +25,7 @@ from holdfast.cli import accounts, options
 from holdfast.cli.output import say, tell
 from holdfast.errors import InputError
 from holdfast.fix.plan import FIXABLE, REKEYING, Change, Plan, plan
-from holdfast.rules import live
+from holdfast.rules import presence, strangers
 from holdfast.rules.former import current
 from holdfast.text import counted, printable
 from holdfast.unknown import Unknown
@@ -112,14 +112,13 @@ def _rest(found: Audit, planned: Plan, only: Collection[str] | None) -> int:
     """Tells what no call repairs; the exit status that this alone gives."""
     for left in planned.left:
         tell(f"not changed: {left.rule} {left.table}: {left.why}")
-    missing = [f for f in found.findings if f.rule is live.ABSENT and f.outcome is Outcome.FAIL]
+    missing = [f for f in found.findings if f.rule is presence.ABSENT and f.outcome is Outcome.FAIL]
     for finding in missing:
         tell(f"not there: {finding.table}: {finding.detail}")
     tables = {row.table for row in found.rows}  # of other stores it repairs nothing
     unknown = [f for f in found.findings if f.outcome is Outcome.UNKNOWN and (not f.table or f.table in tables)]
-    unread = sorted(
-        {f.table or f.where for f in unknown if f.rule.id in {live.ABSENT.id, live.UNREAD.id, *(only or FIXABLE)}}
-    )
+    needed = {presence.ABSENT.id, strangers.UNREAD.id, *(only or FIXABLE)}
+    unread = sorted({f.table or f.where for f in unknown if f.rule.id in needed})
     for name in unread:
         tell(f"not changed: {name} could not be read whole; see `holdfast audit`")
     return 1 if planned.left or missing else 3 if unread else 0

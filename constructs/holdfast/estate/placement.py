@@ -49,6 +49,11 @@ class Placed:
     def account(self) -> str | None:
         return self.place.account
 
+    @property
+    def waits(self) -> bool:
+        """Whether the stack is declared as not deployed yet."""
+        return self.env in self.stack.undeployed
+
     @cached_property
     def name(self) -> str:
         """The CloudFormation stack name, as documented."""

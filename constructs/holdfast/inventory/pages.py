@@ -86,13 +86,7 @@ def _page(estate: Estate) -> Iterator[str]:
         yield f"\n## {stack.id}\n"
         yield f"System {stack.system}, owner {stack.owner}. "
         for p in places:
-            how = (
-                "its tables exist in no stack"
-                if p.by_import
-                else "declared, not yet deployed"
-                if p.env in stack.undeployed
-                else ""
-            )
+            how = "its tables exist in no stack" if p.by_import else "declared, not yet deployed" if p.waits else ""
             held = f"{len(p.stores)} stores" if p.stores else f"{len(p.tables)} tables"
             yield f"- {p.env.label}: `{p.name}` in {p.region}, {held}{f', {how}' if how else ''}"
         for table in stack.tables:

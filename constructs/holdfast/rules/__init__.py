@@ -18,6 +18,7 @@ from holdfast.model.facts import Guard, Waiver
 from holdfast.model.store import Store
 from holdfast.rules import (
     alarms,
+    assumed,
     backups,
     connections,
     contract,
@@ -25,12 +26,15 @@ from holdfast.rules import (
     estate,
     live,
     logs,
+    mentions,
     network,
+    presence,
     protection,
     resources,
     roles,
     schema,
     shape,
+    strangers,
     types,
     waivers,
 )
@@ -57,7 +61,8 @@ __all__ = [
 ]
 
 FAMILIES = (
-    *(protection, shape, estate, alarms, resources, schema, live, contract, waivers),
+    *(protection, shape, estate, alarms, resources, schema, contract, waivers),
+    *(presence, live, assumed, strangers, mentions),
     *(connections, network, engines, logs, backups, roles, types),
 )
 RULES: tuple[Rule, ...] = tuple(sorted((rule for family in FAMILIES for rule in family.RULES), key=lambda r: r.id))

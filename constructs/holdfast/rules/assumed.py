@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from holdfast.estate.placement import Assumption, Placed
+from holdfast.estate.placement import Placed
 from holdfast.kinds.table.declaration import Attribute, AttributeType, Index, Key, LocalIndex, Projection, Table
 from holdfast.kinds.table.observed import Observed
 from holdfast.model.declaration import DeclarationError
 from holdfast.model.facts import Fact
+from holdfast.rules.base import Check, Rule, Severity
+from holdfast.rules.live_subjects import AssumedFact
 from holdfast.unknown import Unknown
-from holdfast.verdict import Outcome, Verdict, fail, unknown
+from holdfast.verdict import EXEMPT, Outcome, Verdict, fail, unknown
 
 
-def confirm(placed: Placed, table: Table, seen: Observed) -> Iterator[tuple[Assumption, Verdict]]:
-    """What a live table says of each fact that was assumed of it."""
-    for assumption in placed.assumptions(table):
-        verdict = _confirm(table, assumption, seen)
-        if verdict is not None:
-            yield assumption, verdict
-
-
-def _confirm(table: Table, assumption: Assumption, seen: Observed) -> Verdict | None:
-    fact = assumption.assumed.fact
+def confirm(s: AssumedFact) -> Verdict:
+    """What a live table says of a fact that was assumed of it."""
+    table, assumption, seen, fact = s.about, s.assumption, s.seen, s.assumption.assumed.fact
     what = f"{fact.value} of {assumption.index}" if assumption.index else fact.value
     for part in (seen.key, seen.indexes, seen.local_indexes, seen.ttl):
         if isinstance(part, Unknown):
@@ -58,13 +53,25 @@ def _confirm(table: Table, assumption: Assumption, seen: Observed) -> Verdict | 
             others = [i for n, i in _global(seen).items() if n not in declared and isinstance(i, Index)]
             return _said(what, False, ", ".join(map(gsi_line, others)) or "no such index: drop it")
         case Fact.OWNER:
-            return None  # an account does not show who owns a table
+            return EXEMPT  # an account does not show who owns a table
 
 
 def _said(what: str, same: bool, line: str) -> Verdict:
     if same:
         return Verdict(Outcome.PASS, f"{what}: confirmed by the live table; delete assumed=")
     return fail(f"{what}: refuted by the live table, which has {line}")
+
+
+ASSUMED = Rule(
+    id="HF613",
+    title="Assumed facts are true",
+    why="No source gives these facts, so they were chosen. The live table shows what is true, and a deploy of a wrong guess at a "
+    "key replaces the table.",
+    remediation="Correct the declaration of {table} as shown, and delete assumed=.",
+    severity=Severity.HIGH,
+    checks=(Check(AssumedFact, confirm),),
+)
+RULES = (ASSUMED,)
 
 
 def corrected(placed: Placed, table: Table, seen: Observed) -> Table:

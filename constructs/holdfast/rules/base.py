@@ -50,8 +50,7 @@ class Rule:
     """One demand, and all there is to say of it.
 
     ``remediation`` is ready to paste: {table}, {region}, {stack} and {days} are filled in. ``controls`` are the ids it
-    answers. ``checks`` say of each kind of subject whether it holds; rules about accounts have none, because the audit
-    weighs several states at once. Where a rule that it ``requires`` fails, that is the finding, and this one says nothing.
+    answers. ``checks`` say of each kind of subject whether it holds. Where a rule that it ``requires`` fails, that is the finding, and this one says nothing.
 
     ``paths`` are the places that it reads, each a CloudFormation type (``*`` for any) and a path from the resource:
     ``AWS::DynamoDB::Table Properties/DeletionProtectionEnabled``; ``Type`` alone is whether such a resource is there at

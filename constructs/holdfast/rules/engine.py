@@ -19,6 +19,7 @@ from holdfast.model.environment import Tier
 from holdfast.model.facts import Data, Durable
 from holdfast.model.store import Store
 from holdfast.rules.base import Check, Finding, Rule, run_check
+from holdfast.rules.live_subjects import Outsider
 from holdfast.rules.subjects import (
     Consumer,
     Expected,
@@ -256,6 +257,22 @@ def finding(
         where=where,
         fix=advice.format(**words) if said.outcome in ACTIONABLE else "",
         untouchable=table is not None and untouchable(table, placed),
+    )
+
+
+def outside(rule: Rule, said: Verdict, subject: Outsider, source: Source = Source.LIVE) -> Finding:
+    """A verdict about what is in an account, whether a declared stack has it or none."""
+    fix = rule.remediation.format(table=subject.name, stack=subject.stack) if said.outcome in ACTIONABLE else ""
+    return Finding(
+        rule=rule,
+        outcome=said.outcome,
+        detail=said.detail,
+        table=subject.name,
+        stack=subject.stack,
+        environment=subject.environment,
+        source=source,
+        where=subject.where,
+        fix=fix,
     )
 
 

@@ -10,6 +10,8 @@ from holdfast.kinds.kinds import IDENTITY
 from holdfast.kinds.table.declaration import Table
 from holdfast.kinds.table.observed import GLOBAL_TABLE, TABLE
 from holdfast.rules.base import Check, Rule, Severity
+from holdfast.rules.live_subjects import Presence
+from holdfast.rules.presence import store
 from holdfast.rules.subjects import Expected, Resource, StackSubject, Stranger
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
@@ -45,7 +47,7 @@ ABSENT = Rule(
     remediation="Restore {table} in {stack}; to retire it on purpose, archive its data and then drop its declaration.",
     severity=Severity.CRITICAL,
     paths=at((TABLE, *IDENTITY), "Type") + tuple(f"{kind} Properties/{name}" for kind, name in IDENTITY.items()),
-    checks=(Check(Expected, there),),
+    checks=(Check(Expected, there), Check(Presence, store)),
 )
 UNDECLARED = Rule(
     id="HF202",

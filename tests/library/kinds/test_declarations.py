@@ -65,6 +65,7 @@ from holdfast.rules.assumed import confirm, corrected
 from holdfast.rules.base import Finding
 from holdfast.rules.engine import verdict
 from holdfast.rules.live import twins
+from holdfast.rules.live_subjects import AssumedFact, Twins
 from holdfast.rules.schema import lint
 from holdfast.rules.subjects import TableSubject
 from holdfast.shared.access_policy import filled
@@ -719,12 +720,13 @@ def test_a_resource_policy_that_nobody_declares_is_a_stranger_whatever_it_says()
 
 
 def test_twins_are_compared_in_their_local_indexes_and_not_in_their_capacity() -> None:
-    labels = ("live", "test")
-    assert twins(observed(), observed(**units(9, 9)), labels).outcome is Outcome.PASS
+    one, other = Placed(stack(ORDERS), HERE), Placed(stack(ORDERS), TEST)
+    both = Twins(placed=one, beside=other, about=ORDERS, one=observed(), other=observed(**units(9, 9)))
+    assert twins(both).outcome is Outcome.PASS
     fewer = observed(LocalSecondaryIndexes=[])
-    assert twins(observed(), fewer, labels).detail == "only live has paidAt-index, sentAt-index"
+    assert twins(replace(both, other=fewer)).detail == "only live has paidAt-index, sentAt-index"
     unread = replace(fewer, local_indexes=Unknown("no"))
-    assert twins(observed(), unread, labels).detail == "indexes cannot be compared"
+    assert twins(replace(both, other=unread)).detail == "indexes cannot be compared"
 
 
 def test_assumed_facts_of_indexes_are_confirmed_and_corrected_with_lines_to_paste() -> None:
@@ -735,7 +737,7 @@ def test_assumed_facts_of_indexes_are_confirmed_and_corrected_with_lines_to_past
         assumed=(Assumed(Fact.PROJECTION, "a guess"),),
     )
     placed = Placed(stack(guessed), HERE)
-    said = [v.detail for _, v in confirm(placed, guessed, observed())]
+    said = [confirm(AssumedFact(placed, guessed, a, observed())).detail for a in placed.assumptions(guessed)]
     assert said == [
         'projection: refuted by the live table, which has gsi("owner", include=("status", "total",)), '
         'gsi("city", projection=Projection.KEYS_ONLY), lsi("paidAt", include=("total",))',

@@ -348,3 +348,8 @@ def test_a_rule_is_silent_where_all_is_well_and_hears_of_what_is_not(rule: str) 
 def test_every_rule_has_a_good_case_and_a_bad_one() -> None:
     tried = [*(rule.id for rule in OF_TEMPLATES), *CASES, *{rule for rule, _, _ in TRIGGERS}]
     assert sorted(tried) == [rule.id for rule in RULES]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)
+def test_every_rule_says_itself_what_it_judges(rule: Rule) -> None:
+    assert rule.checks

@@ -1,0 +1,88 @@
+"""Strangers: tables and stores that no declaration has, and what could not be read."""
+
+from __future__ import annotations
+
+from holdfast.days import day
+from holdfast.policy.required import TagSource
+from holdfast.rules.base import Check, Rule, Severity
+from holdfast.rules.live import IMPORT, holds
+from holdfast.rules.live_subjects import Hole, LiveStranger, Tagged, Unvisited
+from holdfast.unknown import Unknown
+from holdfast.verdict import EXEMPT, Verdict, fail, unknown
+
+
+def uncoded(s: LiveStranger) -> Verdict:
+    """A template has it, and the code has not."""
+    if s.template is None:
+        return EXEMPT
+    return fail(f"{s.template} has it and the code does not{'' if s.live else '; it is not live either'}")
+
+
+def orphaned(s: LiveStranger) -> Verdict:
+    """It is live and in no template: what is known of the stack that it came from."""
+    if s.template is not None or s.live is None:
+        return EXEMPT
+    what, owner = f"live and undeclared, holds {holds(s.live)}", s.live.owner
+    if not isinstance(owner, str):
+        return fail(what)
+    deleted = {} if isinstance(s.account.deleted, Unknown) else s.account.deleted
+    if owner in deleted:
+        return fail(f"{what}; {owner} was deleted on {day(deleted[owner])} and left it behind")
+    return fail(f"{what}; its tag names {owner}")
+
+
+def ours(s: Tagged) -> Verdict:
+    owner, system = (s.policy.tag(source) for source in (TagSource.OWNER, TagSource.SYSTEM))
+    of_system = f"{s.tags[system]}'s, " if system else ""  # no policy needs to ask for it
+    return fail(f"it is tagged as {of_system}owned by {s.tags[owner or '']}, and declared nowhere")
+
+
+def refused(s: Hole) -> Verdict:
+    needs = f" (needs {s.call.action})" if s.call.action else ""
+    return unknown(f"{s.call.what}: {s.call.reason}{needs}")
+
+
+def not_read(s: Unvisited) -> Verdict:
+    return unknown(f"{s.placed.place} was not read, and {s.placed.name} is declared there")
+
+
+ORPHAN = Rule(
+    id="HF602",
+    title="Live tables are declared",
+    why="A table that is not declared has no owner, no data class and no required protection. Most of them outlived a stack "
+    "that was deleted, and hold data that may be missed.",
+    remediation="Declare {table} in stacks/, or archive it and then delete it. A declaration alone does not take it in: a deploy would try "
+    f"to create it, which exists, and fail; {IMPORT}.",
+    severity=Severity.HIGH,
+    checks=(Check(LiveStranger, orphaned),),
+)
+UNCODED = Rule(
+    id="HF603",
+    title="Tables of a stack are in the code",
+    why="The deployed template still has the table and the code has not: the next deploy of that stack deletes it, or leaves "
+    "it behind without an owner.",
+    remediation="Declare {table} in stacks/ again before {stack} is deployed; to retire it, archive it first.",
+    severity=Severity.HIGH,
+    checks=(Check(LiveStranger, uncoded),),
+)
+UNREAD = Rule(
+    id="HF614",
+    title="Everything could be read",
+    why="What cannot be read can be neither fine nor wrong. A refused call hides whatever is behind it.",
+    remediation="Allow the action that is named (`holdfast iam audit` prints the whole policy), or run again if it was a passing fault.",
+    severity=Severity.MEDIUM,
+    checks=(
+        Check(Hole, refused),
+        Check(Unvisited, not_read),
+    ),
+)
+STRANGER = Rule(
+    id="HF617",
+    title="Stores with our tags are declared",
+    why="A database, cache, broker or bucket with the tags of our stacks was made by them or copied from them, and holds "
+    "their data, but nothing requires its protection. Stores without our tags belong to others and are not looked at.",
+    remediation="Declare {table}; if it was left behind, archive what it holds and remove it, or take the tags off what is not ours.",
+    severity=Severity.LOW,
+    checks=(Check(Tagged, ours),),
+)
+RULES = (ORPHAN, UNCODED, UNREAD, STRANGER)
