@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -18,7 +18,7 @@ from holdfast.model.environment import Environment
 from holdfast.rules import engine
 from holdfast.rules import mentions as rules
 from holdfast.rules.base import Finding
-from holdfast.rules.live_subjects import TableMention
+from holdfast.rules.subjects import TableMention
 from holdfast.shared.account import Account, Mention
 from holdfast.unknown import Unknown
 
@@ -115,18 +115,6 @@ class _Names:
     declared: Mapping[str, tuple[Placed, Table]]
     elsewhere: Mapping[str, str]  # what a table would be called in an environment that does not have it
 
-    def owner(self, mention: Mention) -> Placed | None:
-        """The declared stack whose table an ARN names, where its account was read."""
-        account, region = mention.place or ("", "")
-        return self.placed.get((region, mention.table)) if account in {a for a, _ in self.read} else None
-
-    def exists(self, mention: Mention) -> bool | Unknown | None:
-        """Whether there is a table where an ARN says; None where that was not read."""
-        there = self.read.get(mention.place or ("", ""))
-        if isinstance(there, Unknown):
-            return Unknown(f"tables there could not be listed: {there.reason}")
-        return None if there is None else mention.table in there
-
 
 def judged(
     every: Sequence[Placed], accounts: Sequence[Account], code: Sequence[Mention], estate: Estate
@@ -165,16 +153,39 @@ def _mention(mention: Mention, env: Environment | None, names: _Names, account: 
     """``env`` is where the thing runs; code runs in all of them."""
     named, table = names.declared.get(mention.table, (None, None))
     told = TableMention(
-        mention=mention,
-        account=account,
+        says=f"{mention.where} names {mention.table}",
+        kind=mention.kind,
         runs=env,
-        named=named,
         owner=named,
-        about=table,
+        table=table,
         exists=mention.table in names.live or names.others,
         hint=names.elsewhere.get(mention.table, ""),
     )
-    if told.elsewhere and mention.place:  # a name says nothing about it
-        told = replace(told, owner=names.owner(mention), about=None, exists=names.exists(mention), hint="")
+    if account and mention.place and mention.place != (account.id, account.region):
+        owner, region = mention.place  # an ARN that points out of where it was found: a name says nothing about it
+        told = TableMention(
+            says=f"{told.says} of account {owner} in {region}",
+            kind=mention.kind,
+            runs=env,
+            owner=names.placed.get((region, mention.table)) if owner in {a for a, _ in names.read} else None,
+            table=None,
+            exists=_there(names.read.get(mention.place), mention.table),
+        )
     rule, verdict = rules.judged(told)
-    return engine.outside(rule, verdict, told, Source.LIVE if account else Source.DECLARATION)
+    runs = env or (named.env if named else None)
+    return engine.outside(
+        rule,
+        verdict,
+        mention.table,
+        f"{account.id}/{account.region}/{mention.where}" if account else mention.where,
+        named.name if named else "no stack",
+        runs.label if runs else None,
+        Source.LIVE if account else Source.DECLARATION,
+    )
+
+
+def _there(tables: Collection[str] | Unknown | None, name: str) -> bool | Unknown | None:
+    """Whether a table is where its ARN says; None where that was not read."""
+    if isinstance(tables, Unknown):
+        return Unknown(f"tables there could not be listed: {tables.reason}")
+    return None if tables is None else name in tables

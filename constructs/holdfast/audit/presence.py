@@ -11,10 +11,10 @@ from holdfast.audit.seen import Seen
 from holdfast.cfn.template import Source
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.declaration import Table
-from holdfast.rules import engine, estate
+from holdfast.rules import engine, estate, finding
 from holdfast.rules import presence as rules
 from holdfast.rules.base import Finding
-from holdfast.rules.live_subjects import Deployed, Presence
+from holdfast.rules.subjects import Deployed, Presence
 from holdfast.shared.account import Account, stack_of
 from holdfast.unknown import Unknown
 from holdfast.verdict import PASS, Verdict
@@ -24,25 +24,16 @@ def present(s: Seen) -> Finding:
     """Whether a declared table or store is there."""
     template, absent = template_of(s.stack), s.then.get(estate.ABSENT)
     there = PASS if absent is None else Verdict(absent.outcome, absent.detail)
-    subject = Presence(
-        placed=s.placed,
-        about=s.what,
-        where=s.where,
-        live=s.live,
-        asked=s.found.asked,
-        stack=s.stack,
-        deployed=template if isinstance(template, Unknown) else there,
-    )
+    deployed = template if isinstance(template, Unknown) else there
+    subject = Presence(placed=s.placed, live=s.live, asked=s.found.asked, stack=s.stack, deployed=deployed)
     if isinstance(s.what, Table):
-        said = engine.verdict(rules.ABSENT, subject)
-        return advised(engine.of(rules.ABSENT, said, subject, Source.LIVE), restore(s))
-    source = Source.LIVE if subject.asked and subject.in_template else Source.DEPLOYED
-    return engine.of(estate.ABSENT, engine.verdict(estate.ABSENT, subject), subject, source)
+        return advised(s.judged(rules.ABSENT, subject), restore(s))
+    return s.judged(estate.ABSENT, subject, Source.LIVE if s.found.asked and deployed == PASS else Source.DEPLOYED)
 
 
 def deployed(placed: Placed, accounts: Sequence[Account], way: Way) -> Finding:
     """Whether a stack is there at all."""
     stack = stack_of(placed.region, placed.name, accounts)
-    subject = Deployed(placed, stack)
-    found = engine.of(rules.UNDEPLOYED, engine.verdict(rules.UNDEPLOYED, subject), subject, Source.DEPLOYED)
+    verdict = engine.verdict(rules.UNDEPLOYED, Deployed(placed, stack))
+    found = finding(rules.UNDEPLOYED, verdict, placed, None, f"{placed.region}/{placed.name}", Source.DEPLOYED)
     return advised(found, made(way, "")) if stack is None else found

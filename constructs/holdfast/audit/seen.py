@@ -113,6 +113,9 @@ class Seen:
         speaks = source or (Source.DEPLOYED if rule.only_deployed else Source.LIVE)
         return finding(rule, verdict, self.placed, self.what, self.where, speaks)
 
+    def judged(self, rule: Rule, subject: object, source: Source | None = None) -> Finding:
+        return self.finding(rule, engine.verdict(rule, subject), source)
+
 
 def judge(rule: Rule, placed: Placed, what: Table | Store, live: StoreSeen, shown: Observed | None = None) -> Verdict:
     """What a rule says of a live table or store; unknown where something that it needs could not be read."""

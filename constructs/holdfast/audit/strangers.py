@@ -11,10 +11,10 @@ from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.template import table_names
 from holdfast.model.environment import Environment
-from holdfast.rules import engine
+from holdfast.rules import engine, finding
 from holdfast.rules import strangers as rules
 from holdfast.rules.base import Finding
-from holdfast.rules.live_subjects import Hole, LiveStranger, Tagged, Unvisited
+from holdfast.rules.subjects import LiveStranger, Tagged, Unvisited
 from holdfast.shared.account import Account
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT
@@ -42,12 +42,12 @@ def _tables(every: Sequence[Placed], account: Account) -> Iterator[Finding]:
     }
     for name in (*in_template, *(n for n in tables if n not in in_template)):
         if name not in known:
-            template = in_template.get(name)
-            found = LiveStranger(account=account, name=name, live=tables.get(name), template=template)
-            source = Source.DEPLOYED if template else Source.LIVE
-            for rule, said in RULES.judge(found):
+            template, seen = in_template.get(name), tables.get(name)
+            owner = template or (seen.owner if seen and isinstance(seen.owner, str) else "no stack")
+            where, source = (seen.arn, Source.LIVE) if seen and not template else (f"{owner}/{name}", Source.DEPLOYED)
+            for rule, said in RULES.judge(LiveStranger(account, seen, template)):
                 if said is not EXEMPT:
-                    yield engine.outside(rule, said, found, source)
+                    yield engine.outside(rule, said, name, where, owner, source=source)
 
 
 def _stores(every: Sequence[Placed], account: Account) -> Iterator[Finding]:
@@ -58,8 +58,8 @@ def _stores(every: Sequence[Placed], account: Account) -> Iterator[Finding]:
     known = {s.identifier(p.fill(s.name), p.region, account.id) for p in every if here(account, p) for s in p.stores}
     for arn, tags in tagged.items():
         if (name := name_in(arn)) not in known:
-            found = Tagged(name=name, where=arn, tags=tags, policy=every[0].policy)
-            yield engine.outside(rules.STRANGER, engine.verdict(rules.STRANGER, found), found)
+            said = engine.verdict(rules.STRANGER, Tagged(tags, every[0].policy))
+            yield engine.outside(rules.STRANGER, said, name, arn)
 
 
 # What could not be read
@@ -69,13 +69,13 @@ def not_read(estate: Estate, wanted: Sequence[Environment], read: Collection[tup
     """Declared stacks whose region or account was not read."""
     for placed in estate.placements(wanted):
         if not was_read(placed, read):
-            missed = Unvisited(placed)
-            yield engine.of(rules.UNREAD, engine.verdict(rules.UNREAD, missed), missed, Source.LIVE)
+            said = engine.verdict(rules.UNREAD, Unvisited(placed))
+            yield finding(rules.UNREAD, said, placed, None, f"{placed.region}/{placed.name}", Source.LIVE)
 
 
 def unreadable(accounts: Sequence[Account]) -> Iterator[Finding]:
     """Calls that were refused or failed."""
     for account in accounts:
-        for call in account.unreadable:
-            hole = Hole(account, call)
-            yield engine.outside(rules.UNREAD, engine.verdict(rules.UNREAD, hole), hole)
+        for hole in account.unreadable:
+            said, where = engine.verdict(rules.UNREAD, hole), f"{account.id}/{account.region}/{hole.what}"
+            yield engine.outside(rules.UNREAD, said, None, where, f"account {account.id}")

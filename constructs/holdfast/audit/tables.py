@@ -17,14 +17,13 @@ from holdfast.kinds.table.declaration import Table
 from holdfast.kinds.table.live import observed
 from holdfast.model.declaration import DeclarationError
 from holdfast.model.environment import Environment
-from holdfast.model.facts import Fact, Guard
-from holdfast.rules import assumed, engine, live
-from holdfast.rules.base import Finding, Rule
-from holdfast.rules.live_subjects import AssumedFact, LiveIndex, LiveTable, Twins
-from holdfast.rules.subjects import Subject
-from holdfast.shared.account import Account, IndexUse, StoreSeen
+from holdfast.model.facts import Guard
+from holdfast.rules import assumed, engine, finding, live
+from holdfast.rules.base import Finding
+from holdfast.rules.subjects import AssumedFact, LiveIndex, LiveTable, Twins
+from holdfast.shared.account import Account, StoreSeen
 from holdfast.unknown import Unknown
-from holdfast.verdict import Outcome, Verdict
+from holdfast.verdict import EXEMPT, Outcome, Verdict
 
 
 def judged(s: Seen, by_name: Mapping[tuple[Environment, str], Seen]) -> Iterator[Finding]:
@@ -36,27 +35,24 @@ def judged(s: Seen, by_name: Mapping[tuple[Environment, str], Seen]) -> Iterator
     new = by_name.get((s.placed.env, s.placed.fill(s.what.state.replaced_by or "")))
     table = LiveTable(
         placed=s.placed,
-        about=s.what,
+        table=s.what,
         live=s.live,
         then=_then(s),
         outside=stackless(s),
         successor=new.live if new else None,
     )
-    yield advised(_judged(live.BEHIND, table, Source.DEPLOYED), against or level)
+    yield advised(s.judged(live.BEHIND, table, Source.DEPLOYED), against or level)
     if s.deployed is not None or Guard.RETAIN not in s.placed.required(s.what):  # else the rule of that guard says so
-        yield advised(_judged(live.STACKLESS, table), against)
-    yield _judged(live.RETIRING, table)
-    yield _judged(live.SUPERSEDED, table)
-    age = None if isinstance(s.live.created, Unknown) else days(s.live.created, s.ages.now)
-    uses: Mapping[str, IndexUse | Unknown]
-    uses = {"": s.live.indexes} if isinstance(s.live.indexes, Unknown) else s.live.indexes
+        yield advised(s.judged(live.STACKLESS, table), against)
+    yield s.judged(live.RETIRING, table)
+    yield s.judged(live.SUPERSEDED, table)
+    age, uses = None if isinstance(s.live.created, Unknown) else days(s.live.created, s.ages.now), s.live.indexes
+    if isinstance(uses, Unknown):
+        yield s.judged(live.INDEX, LiveIndex(live=s.live, days_old=age, name="", use=uses, of=0))
+        return
     for name, use in uses.items():
-        index = LiveIndex(placed=s.placed, about=s.what, live=s.live, days_old=age, name=name, use=use, of=len(uses))
-        yield _judged(live.INDEX, index)
-
-
-def _judged(rule: Rule, subject: Subject, source: Source = Source.LIVE) -> Finding:
-    return engine.of(rule, engine.verdict(rule, subject), subject, source)
+        index = LiveIndex(live=s.live, days_old=age, name=name, use=use, of=len(uses))
+        yield replace(s.judged(live.INDEX, index), where=f"{s.live.arn}/index/{name}")
 
 
 def _then(s: Seen) -> tuple[Verdict, ...] | Unknown | None:
@@ -89,9 +85,10 @@ def assumptions(placed: Placed, estate: Estate, accounts: Sequence[Account]) -> 
         seen = find(accounts, placed, table).live
         if isinstance(seen, StoreSeen):
             for assumption in before.assumptions(table):
-                if assumption.assumed.fact is not Fact.OWNER:  # an account does not show who owns a table
-                    fact = AssumedFact(before, table, assumption, observed(seen), seen.arn)
-                    yield _judged(assumed.ASSUMED, fact)
+                said = engine.verdict(assumed.ASSUMED, AssumedFact(table, assumption, observed(seen)))
+                if said is not EXEMPT:
+                    where = "/".join(filter(None, (seen.arn, assumption.assumed.fact.value, assumption.index)))
+                    yield finding(assumed.ASSUMED, said, before, table, where, Source.LIVE)
 
 
 def original(placed: Placed, estate: Estate) -> Stack:
@@ -110,7 +107,10 @@ def twins(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Find
             for table in (t for t in one.tables if t in two.tables):
                 here_, there = (find([a for a in accounts if here(a, p)], p, table).live for p in (one, two))
                 if isinstance(here_, StoreSeen) and isinstance(there, StoreSeen):
-                    both = Twins(
-                        placed=one, beside=two, about=table, one=observed(here_), other=observed(there), where=here_.arn
-                    )
-                    yield _judged(live.TWINS, both)
+                    labels, allowed = (_label(one, two), _label(two, one)), {*one.env.differs, *two.env.differs}
+                    both = Twins(observed(here_), observed(there), labels, frozenset(allowed))
+                    yield finding(live.TWINS, engine.verdict(live.TWINS, both), one, table, here_.arn, Source.LIVE)
+
+
+def _label(placed: Placed, beside: Placed) -> str:
+    return placed.env.label if placed.env != beside.env else f"{placed.env.label} ({placed.place})"

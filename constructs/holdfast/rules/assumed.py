@@ -11,14 +11,14 @@ from holdfast.kinds.table.observed import Observed
 from holdfast.model.declaration import DeclarationError
 from holdfast.model.facts import Fact
 from holdfast.rules.base import Check, Rule, Severity
-from holdfast.rules.live_subjects import AssumedFact
+from holdfast.rules.subjects import AssumedFact
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, Outcome, Verdict, fail, unknown
 
 
 def confirm(s: AssumedFact) -> Verdict:
     """What a live table says of a fact that was assumed of it."""
-    table, assumption, seen, fact = s.about, s.assumption, s.seen, s.assumption.assumed.fact
+    table, assumption, seen, fact = s.table, s.assumption, s.seen, s.assumption.assumed.fact
     what = f"{fact.value} of {assumption.index}" if assumption.index else fact.value
     for part in (seen.key, seen.indexes, seen.local_indexes, seen.ttl):
         if isinstance(part, Unknown):

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.engine import Rules
 from holdfast.rules.subjects import Apart
 from holdfast.verdict import EXEMPT, Verdict, fail, unknown
 
 
-def _told(applies: bool, s: Apart) -> Verdict:
-    if not applies:
-        return EXEMPT
-    return fail(s.says) if s.sure else unknown(s.says)
+def _told(where: Callable[[Apart], bool]) -> tuple[Check[Apart]]:
+    def told(s: Apart) -> Verdict:
+        return EXEMPT if not where(s) else fail(s.says) if s.sure else unknown(s.says)
 
-
-def added(s: Apart) -> Verdict:
-    return _told(s.after and not s.before and s.plain, s)
-
-
-def missing(s: Apart) -> Verdict:
-    return _told(not s.after and s.plain, s)
-
-
-def differs(s: Apart) -> Verdict:
-    return _told(s.before and s.after and s.plain, s)
-
-
-def hides(s: Apart) -> Verdict:
-    return _told(s.hides, s)
-
-
-def outside(s: Apart) -> Verdict:
-    return _told(s.outside and not s.hides, s)
+    return (Check(Apart, told),)
 
 
 ADDED = Rule(
@@ -40,7 +23,7 @@ ADDED = Rule(
     why="What was not reviewed may delete, copy or open what is declared: a custom resource, a role, a trigger, a property.",
     remediation="Undo it, or review it and write it into the contract with make accept.",
     severity=Severity.HIGH,
-    checks=(Check(Apart, added),),
+    checks=_told(lambda s: s.plain and s.after and not s.before),
 )
 MISSING = Rule(
     id="HF702",
@@ -48,7 +31,7 @@ MISSING = Rule(
     why="What leaves a template is deleted or left behind by the next deploy, with whatever it protected.",
     remediation="Restore it, or take it out of the contract with make accept.",
     severity=Severity.HIGH,
-    checks=(Check(Apart, missing),),
+    checks=_told(lambda s: s.plain and not s.after),
 )
 DIFFERS = Rule(
     id="HF703",
@@ -56,7 +39,7 @@ DIFFERS = Rule(
     why="The contract is what was reviewed; whatever differs from it was not.",
     remediation="Undo it, or review it and write it into the contract with make accept.",
     severity=Severity.MEDIUM,
-    checks=(Check(Apart, differs),),
+    checks=_told(lambda s: s.plain and s.before and s.after),
 )
 HIDES = Rule(
     id="HF704",
@@ -64,7 +47,7 @@ HIDES = Rule(
     why="A macro, an include, a loop, a module or a template elsewhere decides at deploy time what is made: no review saw it.",
     remediation="Write out what it makes, and drop the macro, include, loop, module or reference.",
     severity=Severity.HIGH,
-    checks=(Check(Apart, hides),),
+    checks=_told(lambda s: s.hides),
 )
 MANIFEST = Rule(
     id="HF705",
@@ -73,7 +56,7 @@ MANIFEST = Rule(
     "outside of it.",
     remediation="Undo it, or review it and write it into the contract with make accept; after a change by hand synthesize again.",
     severity=Severity.HIGH,
-    checks=(Check(Apart, outside),),
+    checks=_told(lambda s: s.outside and not s.hides),
 )
 RULES = (ADDED, MISSING, DIFFERS, HIDES, MANIFEST)
 _RULES = Rules(RULES)

@@ -19,7 +19,6 @@ from holdfast.model.environment import Tier
 from holdfast.model.facts import Data, Durable
 from holdfast.model.store import Store
 from holdfast.rules.base import Check, Finding, Rule, run_check
-from holdfast.rules.live_subjects import Outsider
 from holdfast.rules.subjects import (
     Consumer,
     Expected,
@@ -260,38 +259,35 @@ def finding(
     )
 
 
-def outside(rule: Rule, said: Verdict, subject: Outsider, source: Source = Source.LIVE) -> Finding:
-    """A verdict about what is in an account, whether a declared stack has it or none."""
-    fix = rule.remediation.format(table=subject.name, stack=subject.stack) if said.outcome in ACTIONABLE else ""
+def outside(
+    rule: Rule,
+    said: Verdict,
+    name: str | None,
+    where: str,
+    stack: str = "no stack",
+    environment: str | None = None,
+    source: Source = Source.LIVE,
+    words: Mapping[str, str | None] | None = None,
+) -> Finding:
+    """A verdict about what no declaration may have; ``words`` are those of the remediation, if they are others."""
     return Finding(
         rule=rule,
         outcome=said.outcome,
         detail=said.detail,
-        table=subject.name,
-        stack=subject.stack,
-        environment=subject.environment,
+        table=name,
+        stack=stack,
+        environment=environment,
         source=source,
-        where=subject.where,
-        fix=fix,
+        where=where,
+        fix=rule.remediation.format(**(words or {"table": name, "stack": stack})) if said.outcome in ACTIONABLE else "",
     )
 
 
 def _undeclared(rule: Rule, said: Verdict, stranger: Stranger) -> Finding:
-    name, stack, placed = stranger.name, stranger.stack, stranger.placed
-    known = name if isinstance(name, str) else None
-    return Finding(
-        rule=rule,
-        outcome=said.outcome,
-        detail=said.detail,
-        table=known,
-        stack=placed.name,
-        environment=placed.env.label,
-        source=stack.source,
-        where=stranger.where,
-        fix=rule.remediation.format(table=known or stranger.where, stack=stack.id, region=stack.region)
-        if said.outcome in ACTIONABLE
-        else "",
-    )
+    stack, placed, where = stranger.stack, stranger.placed, stranger.where
+    known = stranger.name if isinstance(stranger.name, str) else None
+    words = {"table": known or where, "stack": stack.id, "region": stack.region}
+    return outside(rule, said, known, where, placed.name, placed.env.label, stack.source, words)
 
 
 def untouchable(table: Table | Store, placed: Placed) -> bool:

@@ -10,9 +10,8 @@ from holdfast.kinds.kinds import IDENTITY
 from holdfast.kinds.table.declaration import Table
 from holdfast.kinds.table.observed import GLOBAL_TABLE, TABLE
 from holdfast.rules.base import Check, Rule, Severity
-from holdfast.rules.live_subjects import Presence
 from holdfast.rules.presence import store
-from holdfast.rules.subjects import Expected, Resource, StackSubject, Stranger
+from holdfast.rules.subjects import Expected, Presence, Resource, StackSubject, Stranger
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Verdict, fail, unknown
 

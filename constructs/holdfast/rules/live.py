@@ -9,7 +9,7 @@ from holdfast.kinds.table.live import observed
 from holdfast.model.environment import Aspect
 from holdfast.rules.assumed import key_line
 from holdfast.rules.base import Check, Rule, Severity
-from holdfast.rules.live_subjects import LiveIndex, LiveTable, Twins
+from holdfast.rules.subjects import LiveIndex, LiveTable, Twins
 from holdfast.shared.account import StoreSeen
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
@@ -36,7 +36,7 @@ def in_its_stack(s: LiveTable) -> Verdict:
 
 
 def retiring(s: LiveTable) -> Verdict:
-    state = s.about.state
+    state = s.table.state
     if state.usage not in RETIRED:
         return PASS
     parts = [f"{state.usage.value}, holds {holds(s.live)}"]
@@ -46,7 +46,7 @@ def retiring(s: LiveTable) -> Verdict:
 
 
 def superseded(s: LiveTable) -> Verdict:
-    state, successor = s.about.state, s.successor
+    state, successor = s.table.state, s.successor
     if state.replaced_by is None or state.usage is not Usage.DUPLICATE:
         return EXEMPT
     new = s.placed.fill(state.replaced_by)

@@ -6,7 +6,7 @@ from holdfast.kinds.table.declaration import Governance
 from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.engine import ACTIONABLE, Rules
 from holdfast.rules.live import RETIRED
-from holdfast.rules.live_subjects import TableMention
+from holdfast.rules.subjects import TableMention
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
@@ -18,9 +18,9 @@ def astray(s: TableMention) -> Verdict:
 
 
 def retired(s: TableMention) -> Verdict:
-    if s.about is None or s.owner is None or s.exists is not True:
+    if s.table is None or s.owner is None or s.exists is not True:
         return EXEMPT
-    state = s.about.state
+    state = s.table.state
     if state.usage not in RETIRED and state.governance is Governance.STACK:
         return EXEMPT
     instead = f"; {s.owner.fill(state.replaced_by)} replaces it" if state.replaced_by else ""
@@ -41,7 +41,7 @@ def phantom(s: TableMention) -> Verdict:
 
 
 def hard_coded(s: TableMention) -> Verdict:
-    return fail(f"{s.says}: it is hard-coded") if s.mention.kind == "code" else EXEMPT
+    return fail(f"{s.says}: it is hard-coded") if s.kind == "code" else EXEMPT
 
 
 ASTRAY = Rule(

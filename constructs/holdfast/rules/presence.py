@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.rules.base import Check, Rule, Severity
-from holdfast.rules.live_subjects import Deployed, Presence
+from holdfast.rules.subjects import Deployed, Presence
 from holdfast.shared.account import StackLive, StoreSeen
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
@@ -109,9 +109,7 @@ UNDEPLOYED = Rule(
     id="HF616",
     title="Declared stacks are deployed",
     why="A stack that was declared and never deployed protects nothing, however right its template is.",
-    remediation="A deploy makes {stack}, unless something stands against that; the finding says which. "
-    + NOT_YET
-    + ".",
+    remediation=f"A deploy makes {{stack}}, unless something stands against that; the finding says which. {NOT_YET}.",
     severity=Severity.HIGH,
     checks=(Check(Deployed, deployed),),
 )

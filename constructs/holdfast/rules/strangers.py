@@ -6,7 +6,8 @@ from holdfast.days import day
 from holdfast.policy.required import TagSource
 from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.live import IMPORT, holds
-from holdfast.rules.live_subjects import Hole, LiveStranger, Tagged, Unvisited
+from holdfast.rules.subjects import LiveStranger, Tagged, Unvisited
+from holdfast.shared.account import Unreadable
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, Verdict, fail, unknown
 
@@ -37,9 +38,8 @@ def ours(s: Tagged) -> Verdict:
     return fail(f"it is tagged as {of_system}owned by {s.tags[owner or '']}, and declared nowhere")
 
 
-def refused(s: Hole) -> Verdict:
-    needs = f" (needs {s.call.action})" if s.call.action else ""
-    return unknown(f"{s.call.what}: {s.call.reason}{needs}")
+def refused(s: Unreadable) -> Verdict:
+    return unknown(f"{s.what}: {s.reason}{f' (needs {s.action})' if s.action else ''}")
 
 
 def not_read(s: Unvisited) -> Verdict:
@@ -72,7 +72,7 @@ UNREAD = Rule(
     remediation="Allow the action that is named (`holdfast iam audit` prints the whole policy), or run again if it was a passing fault.",
     severity=Severity.MEDIUM,
     checks=(
-        Check(Hole, refused),
+        Check(Unreadable, refused),
         Check(Unvisited, not_read),
     ),
 )

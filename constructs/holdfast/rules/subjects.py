@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from holdfast.cfn.template import StackSeen
-from holdfast.estate.placement import Placed
+from holdfast.estate.placement import Assumption, Placed
 from holdfast.estate.stack import Processor
 from holdfast.kinds.table.declaration import Table
 from holdfast.kinds.table.observed import Observed
+from holdfast.model.environment import Aspect, Environment
 from holdfast.model.facts import Guard
 from holdfast.model.store import Store
+from holdfast.policy.required import Policy
+from holdfast.shared.account import Account, IndexUse, StackLive, StoreSeen
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
+from holdfast.verdict import Verdict
 
 
 class Subject(Protocol):
@@ -145,6 +149,111 @@ class Stranger:
     placed: Placed
     name: str | Unknown
     where: str
+
+
+# What accounts show
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presence:
+    """A declared table or store, and whether its stack and its account have it."""
+
+    placed: Placed
+    live: StoreSeen | Unknown | None  # None: not there
+    asked: bool  # whether the account was asked for it
+    stack: StackLive | Unknown | None  # None: not deployed
+    deployed: Verdict | Unknown  # whether the deployed template has it; Unknown where that cannot be read
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """A declared stack, as CloudFormation has it."""
+
+    placed: Placed
+    stack: StackLive | Unknown | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unvisited:
+    """A declared stack whose region or account was not read."""
+
+    placed: Placed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveTable:
+    """A declared table that is live."""
+
+    placed: Placed
+    table: Table
+    live: StoreSeen
+    # What rules that it keeps say of the deployed template; None where no template of its stack has it.
+    then: tuple[Verdict, ...] | Unknown | None
+    outside: str  # why it is not in its stack, if it is not
+    successor: StoreSeen | Unknown | None  # the table that replaces it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveIndex:
+    """One index ``of`` so many of a live table."""
+
+    live: StoreSeen
+    days_old: int | None
+    name: str
+    use: IndexUse | Unknown
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Twins:
+    """Two environments' copies of one declared table, what they are called, and what may differ."""
+
+    one: Observed
+    other: Observed
+    labels: tuple[str, str]
+    allowed: frozenset[Aspect] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class AssumedFact:
+    """A fact that was assumed of a table that is live."""
+
+    table: Table
+    assumption: Assumption
+    seen: Observed
+
+
+@dataclass(frozen=True, slots=True)
+class LiveStranger:
+    """A table that is declared nowhere: live, in the deployed template of a stack, or both."""
+
+    account: Account
+    live: StoreSeen | None
+    template: str | None  # the stack that has it
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """The tags of a store that is declared nowhere, where they are those of our stacks."""
+
+    tags: Mapping[str, str]
+    policy: Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableMention:
+    """What runs, or is written, and names a table."""
+
+    says: str
+    kind: str
+    runs: Environment | None
+    owner: Placed | None  # the declared stack whose table is meant
+    table: Table | None  # that table, where its name alone says so
+    exists: bool | Unknown | None  # None: that was not read
+    hint: str = ""
+
+
+# What the contract shows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,6 @@ from unittest.mock import ANY
 import aws_stub
 import pytest
 from accounts import NOW
-from declare import PROD, stack, table
 from emulator import Aws, fresh_account
 from live_account import REGION, TAGS, api, bare, clean, furnish
 from support import ROOT
@@ -23,12 +22,11 @@ from holdfast.aws.options import Options
 from holdfast.aws.reader import read, read_all
 from holdfast.cfn.template import Source
 from holdfast.errors import InputError
-from holdfast.estate.placement import Placed
 from holdfast.kinds.table import live as tables
 from holdfast.kinds.table.live import observed
 from holdfast.kinds.table.template import observe
 from holdfast.rules.live import worth
-from holdfast.rules.live_subjects import LiveIndex
+from holdfast.rules.subjects import LiveIndex
 from holdfast.shared.account import ONLY_IN_TEMPLATES, Account, Mention, StoreSeen
 from holdfast.shared.calls import Call
 from holdfast.shared.key.observed import ObservedKey
@@ -404,9 +402,8 @@ def test_an_index_that_is_being_deleted_is_none_and_one_that_is_being_built_says
     assert isinstance(found.indexes, dict)
     assert list(shown) == list(found.indexes) == ["coming"]
     assert found.indexes["coming"].status == "CREATING"
-    about, seen = table(), replace(found, items=100)
-    placed, use = Placed(stack(about), PROD), found.indexes["coming"]
-    index = LiveIndex(placed=placed, about=about, live=seen, days_old=400, name="coming", use=use, of=1)
+    seen, use = replace(found, items=100), found.indexes["coming"]
+    index = LiveIndex(live=seen, days_old=400, name="coming", use=use, of=1)
     assert worth(index).outcome is Outcome.EXEMPT
 
 

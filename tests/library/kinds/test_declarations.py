@@ -65,9 +65,8 @@ from holdfast.rules.assumed import confirm, corrected
 from holdfast.rules.base import Finding
 from holdfast.rules.engine import verdict
 from holdfast.rules.live import twins
-from holdfast.rules.live_subjects import AssumedFact, Twins
 from holdfast.rules.schema import lint
-from holdfast.rules.subjects import TableSubject
+from holdfast.rules.subjects import AssumedFact, TableSubject, Twins
 from holdfast.shared.access_policy import filled
 from holdfast.shared.account import Account, StackLive, StoreSeen
 from holdfast.shared.key.observed import NamedKey
@@ -720,8 +719,7 @@ def test_a_resource_policy_that_nobody_declares_is_a_stranger_whatever_it_says()
 
 
 def test_twins_are_compared_in_their_local_indexes_and_not_in_their_capacity() -> None:
-    one, other = Placed(stack(ORDERS), HERE), Placed(stack(ORDERS), TEST)
-    both = Twins(placed=one, beside=other, about=ORDERS, one=observed(), other=observed(**units(9, 9)))
+    both = Twins(observed(), observed(**units(9, 9)), ("live", "test"))
     assert twins(both).outcome is Outcome.PASS
     fewer = observed(LocalSecondaryIndexes=[])
     assert twins(replace(both, other=fewer)).detail == "only live has paidAt-index, sentAt-index"
@@ -737,7 +735,7 @@ def test_assumed_facts_of_indexes_are_confirmed_and_corrected_with_lines_to_past
         assumed=(Assumed(Fact.PROJECTION, "a guess"),),
     )
     placed = Placed(stack(guessed), HERE)
-    said = [confirm(AssumedFact(placed, guessed, a, observed())).detail for a in placed.assumptions(guessed)]
+    said = [confirm(AssumedFact(guessed, a, observed())).detail for a in placed.assumptions(guessed)]
     assert said == [
         'projection: refuted by the live table, which has gsi("owner", include=("status", "total",)), '
         'gsi("city", projection=Projection.KEYS_ONLY), lsi("paidAt", include=("total",))',
