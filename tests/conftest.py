@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import locale
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -12,6 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from support import MOMENTS, TOKYO
+
+# A shell starts what runs in the background with ctrl-c ignored, and so would be the commands that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")

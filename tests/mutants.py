@@ -6,31 +6,20 @@ after. It answers False where there is nothing to lose: a table without a sort k
 
 from __future__ import annotations
 
+import copy
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from holdfast import Data
 from holdfast.cfn import normal
+from holdfast.cfn.compare import ABSENT
 from holdfast.contract.diff import diff
 
 Json = dict[str, Any]
 Mutation = Callable[[Json, str], bool]
 
 CLASSES = {d.value for d in Data}
-MUTATIONS: dict[str, Mutation] = {}
-# These change the stack's key, so they concern every table that is encrypted with it.
-OF_THE_KEY: set[str] = set()
-
-
-def _mutation(function: Mutation) -> Mutation:
-    MUTATIONS[function.__name__] = function
-    return function
-
-
-def _of_the_key(function: Mutation) -> Mutation:
-    OF_THE_KEY.add(function.__name__)
-    return _mutation(function)
 
 
 def mutants(template: Json, logical_id: str) -> Iterator[tuple[str, Json]]:
@@ -69,70 +58,72 @@ def _properties(template: Json, table: str) -> Json:
     return properties
 
 
-def _durable(template: Json, table: str) -> bool:
-    return _properties(template, table)["DeletionProtectionEnabled"] is True
+def _put(path: str, value: Any = ABSENT, *, was: Any = ABSENT) -> Mutation:
+    """Replaces what is at a path of the table, or takes it away: where it is there, and where it ``was`` so."""
+    *way, last = path.split("/")
 
-
-@_mutation
-def deletion_protection_off(t: Json, i: str) -> bool:
-    if _durable(t, i):
-        _properties(t, i)["DeletionProtectionEnabled"] = False
-        return True
-    return False
-
-
-@_mutation
-def deletion_protection_removed(t: Json, i: str) -> bool:
-    return _durable(t, i) and _properties(t, i).pop("DeletionProtectionEnabled")
-
-
-def _policy(name: str, value: str | None) -> Mutation:
     def mutate(t: Json, i: str) -> bool:
-        resource = t["Resources"][i]
-        if resource[name] != "Retain":
+        here = t["Resources"][i]
+        for step in way:
+            here = here.get(step, {})
+        if last not in here or was not in (ABSENT, here[last]):
             return False
-        del resource[name]
-        if value:
-            resource[name] = value
+        here[last] = copy.deepcopy(value)
+        if value is ABSENT:
+            del here[last]
         return True
 
     return mutate
 
 
-MUTATIONS["deletion_policy_delete"] = _policy("DeletionPolicy", "Delete")
-MUTATIONS["deletion_policy_removed"] = _policy("DeletionPolicy", None)
-MUTATIONS["update_replace_policy_delete"] = _policy("UpdateReplacePolicy", "Delete")
-MUTATIONS["update_replace_policy_removed"] = _policy("UpdateReplacePolicy", None)
+def _of_resource(found: Callable[[Json, str], str | None], change: Callable[[Json], object]) -> Mutation:
+    """A change of another resource, which a table may have."""
+
+    def mutate(t: Json, i: str) -> bool:
+        if (other := found(t, i)) is None:
+            return False
+        change(t["Resources"][other])
+        return True
+
+    return mutate
+
+
+def _where(condition: Callable[[Json, str], object], mutation: Mutation) -> Mutation:
+    return lambda t, i: bool(condition(t, i)) and mutation(t, i)
 
 
 def _recovered(t: Json, i: str) -> bool:
     return bool(_properties(t, i)["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"])
 
 
-@_mutation
-def recovery_off(t: Json, i: str) -> bool:
-    if _recovered(t, i):
-        _properties(t, i)["PointInTimeRecoverySpecification"] = {"PointInTimeRecoveryEnabled": False}
-        return True
-    return False
+RECOVERY = "Properties/PointInTimeRecoverySpecification"
+TTL = "Properties/TimeToLiveSpecification"
+OPEN = {"Effect": "Allow", "Principal": "*", "Resource": "*"}
+MUTATIONS: dict[str, Mutation] = {
+    "deletion_protection_off": _put("Properties/DeletionProtectionEnabled", False, was=True),
+    "deletion_protection_removed": _put("Properties/DeletionProtectionEnabled", was=True),
+    "deletion_policy_delete": _put("DeletionPolicy", "Delete", was="Retain"),
+    "deletion_policy_removed": _put("DeletionPolicy", was="Retain"),
+    "update_replace_policy_delete": _put("UpdateReplacePolicy", "Delete", was="Retain"),
+    "update_replace_policy_removed": _put("UpdateReplacePolicy", was="Retain"),
+    "recovery_off": _where(_recovered, _put(RECOVERY, {"PointInTimeRecoveryEnabled": False})),
+    "recovery_removed": _where(_recovered, _put(RECOVERY)),
+    "recovery_shortened": _where(_recovered, _put(f"{RECOVERY}/RecoveryPeriodInDays", 7)),
+    "key_to_aws_managed": _where(key_of, _put("Properties/SSESpecification/KMSMasterKeyId")),
+    "encryption_removed": _where(key_of, _put("Properties/SSESpecification")),
+    "ttl_removed": _put(TTL),
+    "ttl_off": _put(f"{TTL}/Enabled", False),
+    "ttl_renamed": _put(f"{TTL}/AttributeName", "expires"),
+    "all_tags_removed": _put("Properties/Tags"),
+    "billing_removed": _put("Properties/BillingMode"),
+    "stream_removed": _put("Properties/StreamSpecification"),
+    "turned_global": _put("Type", "AWS::DynamoDB::GlobalTable"),
+}
 
 
-@_mutation
-def recovery_removed(t: Json, i: str) -> bool:
-    return _recovered(t, i) and bool(_properties(t, i).pop("PointInTimeRecoverySpecification"))
-
-
-@_mutation
-def recovery_shortened(t: Json, i: str) -> bool:
-    if _recovered(t, i):
-        _properties(t, i)["PointInTimeRecoverySpecification"]["RecoveryPeriodInDays"] = 7
-        return True
-    return False
-
-
-@_mutation
-def key_to_aws_managed(t: Json, i: str) -> bool:
-    return key_of(t, i) is not None and bool(_properties(t, i)["SSESpecification"].pop("KMSMasterKeyId"))
+def _mutation(function: Mutation) -> Mutation:
+    MUTATIONS[function.__name__] = function
+    return function
 
 
 @_mutation
@@ -145,90 +136,37 @@ def encryption_of_other_data_changed(t: Json, i: str) -> bool:
     return True
 
 
-@_mutation
-def encryption_removed(t: Json, i: str) -> bool:
-    return key_of(t, i) is not None and bool(_properties(t, i).pop("SSESpecification"))
-
-
-def _key(change: Callable[[Json], object]) -> Mutation:
-    def mutate(t: Json, i: str) -> bool:
-        key = key_of(t, i)
-        if key is None:
-            return False
-        change(t["Resources"][key])
-        return True
-
-    return mutate
-
-
-def _open(key: Json) -> None:
-    statement = {"Effect": "Allow", "Principal": "*", "Action": "kms:*", "Resource": "*"}
-    key["Properties"]["KeyPolicy"]["Statement"].append(statement)
-
-
 def _unconfine(key: Json) -> None:
     for statement in key["Properties"]["KeyPolicy"]["Statement"]:
         statement.pop("Condition", None)
 
 
-def _unretain(key: Json) -> None:
-    key["DeletionPolicy"] = "Delete"
-
-
-KEY_CHANGES: dict[str, Callable[[Json], object]] = {
-    "key_disabled": lambda key: key["Properties"].update(Enabled=False),
-    "key_of_another_kind": lambda key: key["Properties"].update(KeySpec="RSA_2048"),
-    "key_policy_to_another_account": lambda key: key["Properties"]["KeyPolicy"]["Statement"][1].update(
-        Principal={"AWS": "arn:aws:iam::999999999999:root"}
-    ),
-    "key_rotation_off": lambda key: key["Properties"].update(EnableKeyRotation=False),
-    "key_rotation_removed": lambda key: key["Properties"].pop("EnableKeyRotation"),
-    "key_policy_opened": _open,
-    "key_policy_conditions_removed": _unconfine,
-}
-for _name, _change in KEY_CHANGES.items():
-    MUTATIONS[_name] = _key(_change)
-    OF_THE_KEY.add(_name)
-
-
-@_of_the_key
-def key_not_retained(t: Json, i: str) -> bool:
+def _retained_key(t: Json, i: str) -> str | None:
     key = key_of(t, i)
-    if key is None or t["Resources"][key]["DeletionPolicy"] != "Retain":
-        return False
-    _unretain(t["Resources"][key])
-    return True
+    return key if key and t["Resources"][key]["DeletionPolicy"] == "Retain" else None
 
 
-@_mutation
-def ttl_removed(t: Json, i: str) -> bool:
-    return bool(_properties(t, i).pop("TimeToLiveSpecification", None))
-
-
-@_mutation
-def ttl_off(t: Json, i: str) -> bool:
-    if ttl := _properties(t, i).get("TimeToLiveSpecification"):
-        ttl["Enabled"] = False
-        return True
-    return False
-
-
-@_mutation
-def ttl_renamed(t: Json, i: str) -> bool:
-    if ttl := _properties(t, i).get("TimeToLiveSpecification"):
-        ttl["AttributeName"] = "expires"
-        return True
-    return False
+OF_KEYS: dict[str, Mutation] = {
+    name: _of_resource(key_of, change)
+    for name, change in {
+        "key_disabled": lambda key: key["Properties"].update(Enabled=False),
+        "key_of_another_kind": lambda key: key["Properties"].update(KeySpec="RSA_2048"),
+        "key_policy_to_another_account": lambda key: key["Properties"]["KeyPolicy"]["Statement"][1].update(
+            Principal={"AWS": "arn:aws:iam::999999999999:root"}
+        ),
+        "key_rotation_off": lambda key: key["Properties"].update(EnableKeyRotation=False),
+        "key_rotation_removed": lambda key: key["Properties"].pop("EnableKeyRotation"),
+        "key_policy_opened": lambda key: key["Properties"]["KeyPolicy"]["Statement"].append(OPEN | {"Action": "kms:*"}),
+        "key_policy_conditions_removed": _unconfine,
+    }.items()
+} | {"key_not_retained": _of_resource(_retained_key, lambda key: key.update(DeletionPolicy="Delete"))}
+MUTATIONS |= OF_KEYS
+OF_THE_KEY = set(OF_KEYS)  # they concern every table that is encrypted with the stack's key
 
 
 @_mutation
 def one_tag_removed(t: Json, i: str) -> bool:
     return bool(_properties(t, i)["Tags"].pop(3))
-
-
-@_mutation
-def all_tags_removed(t: Json, i: str) -> bool:
-    return bool(_properties(t, i).pop("Tags"))
 
 
 @_mutation
@@ -242,55 +180,60 @@ def _indexes(t: Json, i: str) -> list[Json]:
     return list(_properties(t, i).get("GlobalSecondaryIndexes", []))
 
 
+def _attribute(t: Json, i: str) -> None:
+    """One more attribute that keys may have."""
+    _properties(t, i)["AttributeDefinitions"].append({"AttributeName": "other", "AttributeType": "S"})
+
+
+def _first_index(change: Callable[[Json], object]) -> Mutation:
+    def mutate(t: Json, i: str) -> bool:
+        for index in _indexes(t, i)[:1]:
+            change(index)
+            return True
+        return False
+
+    return mutate
+
+
+MUTATIONS |= {
+    "index_renamed": _first_index(lambda index: index.update(IndexName=f"{index['IndexName']}-v2")),
+    "index_reprojected": _first_index(lambda index: index.update(Projection={"ProjectionType": "KEYS_ONLY"})),
+    "index_projection_narrowed": _first_index(
+        lambda index: index.update(Projection={"ProjectionType": "INCLUDE", "NonKeyAttributes": ["a"]})
+    ),
+}
+
+
 @_mutation
 def index_dropped(t: Json, i: str) -> bool:
-    if not _indexes(t, i):
-        return False
-    _properties(t, i)["GlobalSecondaryIndexes"].pop()
-    return True
-
-
-@_mutation
-def index_renamed(t: Json, i: str) -> bool:
-    for index in _indexes(t, i)[:1]:
-        index["IndexName"] += "-v2"
-        return True
-    return False
+    return bool(_indexes(t, i)) and bool(_properties(t, i)["GlobalSecondaryIndexes"].pop())
 
 
 @_mutation
 def index_rekeyed(t: Json, i: str) -> bool:
     for index in _indexes(t, i)[:1]:
-        _properties(t, i)["AttributeDefinitions"].append({"AttributeName": "other", "AttributeType": "S"})
+        _attribute(t, i)
         index["KeySchema"][0]["AttributeName"] = "other"
         return True
     return False
 
 
 @_mutation
-def index_reprojected(t: Json, i: str) -> bool:
-    for index in _indexes(t, i)[:1]:
-        index["Projection"] = {"ProjectionType": "KEYS_ONLY"}
-        return True
-    return False
-
-
-@_mutation
-def index_projection_narrowed(t: Json, i: str) -> bool:
-    for index in _indexes(t, i)[:1]:
-        index["Projection"] = {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["a"]}
-        return True
-    return False
-
-
-@_mutation
 def index_added(t: Json, i: str) -> bool:
-    p = _properties(t, i)
-    p["AttributeDefinitions"].append({"AttributeName": "other", "AttributeType": "S"})
+    _attribute(t, i)
     key = [{"AttributeName": "other", "KeyType": "HASH"}]
-    p.setdefault("GlobalSecondaryIndexes", []).append(
+    _properties(t, i).setdefault("GlobalSecondaryIndexes", []).append(
         {"IndexName": "other-index", "KeySchema": key, "Projection": {"ProjectionType": "ALL"}}
     )
+    return True
+
+
+@_mutation
+def local_index_added(t: Json, i: str) -> bool:
+    _attribute(t, i)
+    key = [_properties(t, i)["KeySchema"][0], {"AttributeName": "other", "KeyType": "RANGE"}]
+    index = {"IndexName": "local", "KeySchema": key, "Projection": {"ProjectionType": "ALL"}}
+    _properties(t, i)["LocalSecondaryIndexes"] = [index]
     return True
 
 
@@ -305,7 +248,7 @@ def sort_key_added(t: Json, i: str) -> bool:
     key = _properties(t, i)["KeySchema"]
     if len(key) > 1:
         return False
-    _properties(t, i)["AttributeDefinitions"].append({"AttributeName": "other", "AttributeType": "S"})
+    _attribute(t, i)
     key.append({"AttributeName": "other", "KeyType": "RANGE"})
     return True
 
@@ -321,19 +264,9 @@ def key_type_changed(t: Json, i: str) -> bool:
 
 @_mutation
 def billing_provisioned(t: Json, i: str) -> bool:
-    _properties(t, i)["BillingMode"] = "PROVISIONED"
-    _properties(t, i)["ProvisionedThroughput"] = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}
+    capacity = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}
+    _properties(t, i).update(BillingMode="PROVISIONED", ProvisionedThroughput=capacity)
     return True
-
-
-@_mutation
-def billing_removed(t: Json, i: str) -> bool:
-    return bool(_properties(t, i).pop("BillingMode"))
-
-
-@_mutation
-def stream_removed(t: Json, i: str) -> bool:
-    return bool(_properties(t, i).pop("StreamSpecification", None))
 
 
 @_mutation
@@ -346,17 +279,7 @@ def stream_added(t: Json, i: str) -> bool:
 
 @_mutation
 def resource_policy_added(t: Json, i: str) -> bool:
-    statement = {"Effect": "Allow", "Principal": "*", "Action": "dynamodb:*", "Resource": "*"}
-    _properties(t, i)["ResourcePolicy"] = {"PolicyDocument": {"Statement": [statement]}}
-    return True
-
-
-@_mutation
-def local_index_added(t: Json, i: str) -> bool:
-    key = [_properties(t, i)["KeySchema"][0], {"AttributeName": "other", "KeyType": "RANGE"}]
-    index = {"IndexName": "local", "KeySchema": key, "Projection": {"ProjectionType": "ALL"}}
-    _properties(t, i)["AttributeDefinitions"].append({"AttributeName": "other", "AttributeType": "S"})
-    _properties(t, i)["LocalSecondaryIndexes"] = [index]
+    _properties(t, i)["ResourcePolicy"] = {"PolicyDocument": {"Statement": [OPEN | {"Action": "dynamodb:*"}]}}
     return True
 
 
@@ -371,28 +294,21 @@ def table_removed(t: Json, i: str) -> bool:
     return bool(t["Resources"].pop(i))
 
 
-@_mutation
-def turned_global(t: Json, i: str) -> bool:
-    t["Resources"][i]["Type"] = "AWS::DynamoDB::GlobalTable"
-    return True
+def _alarm(kind: str) -> Callable[[Json, str], str | None]:
+    def find(t: Json, i: str) -> str | None:
+        name = f"{_properties(t, i)['TableName']}/{kind}"
+        alarms = (k for k, r in t["Resources"].items() if r["Type"] == "AWS::CloudWatch::Alarm")
+        return next((k for k in alarms if t["Resources"][k]["Properties"]["AlarmName"] == name), None)
 
-
-def _alarm(t: Json, i: str, kind: str) -> str | None:
-    name = f"{_properties(t, i)['TableName']}/{kind}"
-    alarms = (k for k, r in t["Resources"].items() if r["Type"] == "AWS::CloudWatch::Alarm")
-    return next((k for k in alarms if t["Resources"][k]["Properties"]["AlarmName"] == name), None)
+    return find
 
 
 def _no_alarm(kind: str) -> Mutation:
     def mutate(t: Json, i: str) -> bool:
-        alarm = _alarm(t, i, kind)
+        alarm = _alarm(kind)(t, i)
         return alarm is not None and bool(t["Resources"].pop(alarm))
 
     return mutate
-
-
-for _kind in ("throttles", "latency", "system-errors"):
-    MUTATIONS[f"alarm_{_kind.replace('-', '_')}_removed"] = _no_alarm(_kind)
 
 
 @_mutation
@@ -400,35 +316,26 @@ def alarm_of_an_index_removed(t: Json, i: str) -> bool:
     return any(_no_alarm(f"{index['IndexName']}/throttles")(t, i) for index in _indexes(t, i)[:1])
 
 
-def _alarm_change(change: Callable[[Json], object]) -> Mutation:
-    def mutate(t: Json, i: str) -> bool:
-        alarm = _alarm(t, i, "system-errors")
-        if alarm is None:
-            return False
-        change(t["Resources"][alarm]["Properties"])
-        return True
-
-    return mutate
-
-
-ALARM_CHANGES: dict[str, Callable[[Json], object]] = {
-    "alarm_without_actions": lambda p: p.pop("AlarmActions"),
-    "alarm_actions_disabled": lambda p: p.update(ActionsEnabled=False),
-    "alarm_to_another_topic": lambda p: p.update(AlarmActions=["arn:aws:sns:us-east-1:999999999999:other"]),
-    "alarm_renamed_and_raised": lambda p: p.update(AlarmName="other", Threshold=10**9),
-    "alarm_datapoints_raised": lambda p: p.update(EvaluationPeriods=5, DatapointsToAlarm=5),
-    "alarm_threshold_raised": lambda p: p.update(Threshold=100),
-    "alarm_expression_changed": lambda p: p["Metrics"][-1].update(Expression="0"),
-}
-MUTATIONS |= {name: _alarm_change(change) for name, change in ALARM_CHANGES.items()}
-
-
-@_mutation
-def alarm_on_a_metric_that_is_not_there(t: Json, i: str) -> bool:
-    alarm = _alarm(t, i, "throttles")
-    if alarm is None:
-        return False
-    for query in t["Resources"][alarm]["Properties"]["Metrics"]:
+def _another_metric(alarm: Json) -> None:
+    for query in alarm["Properties"]["Metrics"]:
         if "MetricStat" in query:
             query["MetricStat"]["Metric"]["MetricName"] = "UserErrors"
-    return True
+
+
+def _system_errors(change: Callable[[Json], object]) -> Mutation:
+    return _of_resource(_alarm("system-errors"), lambda alarm: change(alarm["Properties"]))
+
+
+MUTATIONS |= {
+    **{f"alarm_{k.replace('-', '_')}_removed": _no_alarm(k) for k in ("throttles", "latency", "system-errors")},
+    "alarm_without_actions": _system_errors(lambda p: p.pop("AlarmActions")),
+    "alarm_actions_disabled": _system_errors(lambda p: p.update(ActionsEnabled=False)),
+    "alarm_to_another_topic": _system_errors(
+        lambda p: p.update(AlarmActions=["arn:aws:sns:us-east-1:999999999999:other"])
+    ),
+    "alarm_renamed_and_raised": _system_errors(lambda p: p.update(AlarmName="other", Threshold=10**9)),
+    "alarm_datapoints_raised": _system_errors(lambda p: p.update(EvaluationPeriods=5, DatapointsToAlarm=5)),
+    "alarm_threshold_raised": _system_errors(lambda p: p.update(Threshold=100)),
+    "alarm_expression_changed": _system_errors(lambda p: p["Metrics"][-1].update(Expression="0")),
+    "alarm_on_a_metric_that_is_not_there": _of_resource(_alarm("throttles"), _another_metric),
+}

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 import venv
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,14 +34,15 @@ def sources() -> list[Path]:
     return [ROOT / name for name in files.split()]
 
 
-def imports(path: Path) -> set[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
     found = set()
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             found |= {a.name for a in node.names}
         elif isinstance(node, ast.ImportFrom):
             found.add(node.module or "")
-    return found
+    return frozenset(found)
 
 
 HOMES = {

@@ -93,6 +93,7 @@ def test_nothing_is_left_when_the_command_is_stopped(how: signal.Signals) -> Non
     child, folder = started()
     assert processes(folder)
     end(child, how)
+    assert child.returncode
     await_nothing_of(folder)
 
 
