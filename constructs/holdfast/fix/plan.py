@@ -156,9 +156,7 @@ def _step(
             )
         case Guard.TTL:
             if seen.ttl is not None or table.lifetime.ttl is None:
-                return leave(
-                    f"{f.detail}: a TTL that differs is never changed automatically; decide which is right"
-                )
+                return leave(f"{f.detail}: a TTL that differs is never changed automatically; decide which is right")
             if any(a.fact is Fact.EXPIRY for a in table.assumed):
                 return leave("its TTL is assumed, and items would be deleted by it: confirm the attribute first")
             if isinstance(table.lifetime, Durable) and not named:
