@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from support import ROOT, Json
 
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
-KIND = "Add a kind of store"
+KIND, STACK = "Add a kind of store", "Add a stack"
 RECIPES = list(dict.fromkeys(b.section for b in documents.blocks(CONTRIBUTING) if not b.not_run and b.section != KIND))
 
 
@@ -22,6 +23,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_recipe_gives_what_it_shows(recipe: str, folder: Path) -> None:
     assert documents.carried_out(CONTRIBUTING, folder, only=recipe) == [], f"{documents.UPDATE}=1 writes what came out"
+    if recipe == STACK:
+        assert written(folder) == synthesized(folder)
+
+
+def written(folder: Path) -> Json:
+    """The lines of the recipe's copy of test_snapshots.py, which are typed out by hand."""
+    tree = ast.parse((folder / "tests" / "estate" / "test_snapshots.py").read_text(encoding="utf-8"))
+    (found,) = (n.value for n in tree.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "STACKS")
+    return dict(ast.literal_eval(found))
+
+
+def synthesized(folder: Path) -> Json:
+    artifacts = json.loads((folder / "cdk.out" / "manifest.json").read_text())["artifacts"].items()
+    stacks = {id_: a for id_, a in artifacts if a["type"] == "aws:cloudformation:stack"}
+    return {
+        id_: (p.get("stackName", id_), a["environment"].rpartition("/")[2], p.get("terminationProtection", False))
+        for id_, a in stacks.items()
+        for p in [a["properties"]]
+    }
 
 
 def queue(folder: Path, env: str) -> Json:
