@@ -11,12 +11,13 @@ import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from support import Json
+
 from holdfast import Data
 from holdfast.cfn import normal
 from holdfast.cfn.compare import ABSENT
 from holdfast.contract.diff import diff
 
-Json = dict[str, Any]
 Mutation = Callable[[Json, str], bool]
 
 CLASSES = {d.value for d in Data}

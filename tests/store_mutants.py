@@ -13,7 +13,8 @@ import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
-Json = dict[str, Any]
+from support import Json
+
 Mutation = Callable[[Json, str], bool]
 GONE = object()
 DATABASES = ("AWS::RDS::DBInstance", "AWS::RDS::DBCluster", "AWS::DocDB::DBCluster")

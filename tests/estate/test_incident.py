@@ -18,7 +18,7 @@ from declare import estate
 from emulator import Aws, fresh_account
 from live_account import log_in
 from repositories import git
-from support import MOMENTS, ROOT, TOKYO
+from support import MOMENTS, ROOT, TOKYO, Json
 
 from holdfast import Estate
 from holdfast.audit.audit import Audit, audit
@@ -33,7 +33,6 @@ from holdfast.shared.account import Account
 from holdfast.verdict import Outcome
 from stacks import ESTATE, environments, incident
 
-Json = dict[str, Any]
 Failure = tuple[str, str, str]  # rule, environment, table
 
 NEVER_DEPLOYED = (

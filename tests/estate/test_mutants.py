@@ -8,11 +8,11 @@ from datetime import date
 
 import pytest
 from mutants import MUTATIONS, tables
+from rule_mutants import seen
 from support import Json
 from synth import count
 
 from holdfast import Tier
-from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.rules import judge
 from holdfast.verdict import Outcome
@@ -23,15 +23,7 @@ TRIED = ("deletion_protection_off", "deletion_policy_removed", "recovery_off", "
 
 
 def failed(placed: Placed, template: Json) -> set[str | None]:
-    stack = StackSeen(
-        id=placed.id,
-        where=placed.id,
-        template=template,
-        name=placed.name,
-        region=placed.region,
-        account=placed.account,
-        protected=placed.env.tier is Tier.PROD,
-    )
+    stack = seen(placed, template, account=placed.account, protected=placed.env.tier is Tier.PROD)
     findings = judge(replace(ESTATE, stacks=(placed.stack,)), [stack], [placed.env], today=date(2026, 11, 16))
     return {f.table for f in findings if f.outcome is Outcome.FAIL}
 

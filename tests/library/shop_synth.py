@@ -16,8 +16,6 @@ from shop import ESTATE
 from support import CONTEXT, ROOT, Json
 
 from holdfast import Estate
-from holdfast.cfn.template import StackSeen
-from holdfast.estate.placement import Placed
 
 PROJECT = ROOT / "tests" / "library" / "project"
 
@@ -114,14 +112,3 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder: a project of the shop with its contracts."""
     monkeypatch.chdir(folder := accepted(tmp_path / "shop"))
     return folder
-
-
-def seen(placed: Placed, template: Json) -> StackSeen:
-    return StackSeen(
-        id=placed.id,
-        where=f"{placed.id}.template.json",
-        template=template,
-        name=placed.name,
-        region=placed.region,
-        protected=True,
-    )

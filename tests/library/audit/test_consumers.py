@@ -12,12 +12,12 @@ import pytest
 from emulator import Aws
 from faults import error, only, proxy
 from live_account import TRUST, function, log_in
+from support import Json
 from unprotected import PLACED, commands, state, unprotected_shop
 
 from holdfast.audit.consumers import NewKey, Principal, Surroundings, Use, lacking, leaves_it_to_iam, undecided
 from holdfast.unknown import Unknown
 
-Json = dict[str, Any]
 Run = Callable[..., tuple[int, str, str]]
 HELD = "1 key change held back: see that all who use the tables may use the key, then add --consumers-have-the-key"
 

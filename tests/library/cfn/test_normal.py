@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support import Json
 
 from holdfast.cfn import normal
 from holdfast.cfn.conditions import decide
 from holdfast.unknown import Unknown
 
-Json = dict[str, Any]
 TABLE = "AWS::DynamoDB::Table"
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support import Json
 
 from holdfast.contract.deletes import sooner
-
-Json = dict[str, Any]
 
 
 def bucket(*rules: Json) -> Json:

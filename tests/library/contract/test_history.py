@@ -6,12 +6,11 @@ import copy
 import os
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 from histories import commit, contract, protected, table, write
 from repositories import git
-from support import ROOT
+from support import ROOT, Json
 
 from holdfast.contract import deployed, history
 from holdfast.contract.deployed import Running, running
@@ -20,7 +19,6 @@ from holdfast.contract.history import History
 from holdfast.contract.since import NOT_ASKED, UNCOMMITTED, since
 from holdfast.unknown import Unknown
 
-Json = dict[str, Any]
 PROTECTED = "AWS::DynamoDB::Table Properties/DeletionProtectionEnabled"
 RECOVERED = "AWS::DynamoDB::Table Properties/PointInTimeRecoverySpecification"
 ENCRYPTED = "AWS::DynamoDB::Table Properties/SSESpecification"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support import Json
 
 from holdfast.contract.pairing import moves, renames
-
-Json = dict[str, Any]
 
 
 def resource(**properties: Any) -> Json:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support import Json
 
 from holdfast.contract.refused import unacceptable
-
-Json = dict[str, Any]
 
 
 def refused(stack: Json | None = None, **properties: Any) -> list[str]:

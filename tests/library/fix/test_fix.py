@@ -17,6 +17,7 @@ from emulator import Aws
 from faults import error, only, proxy
 from live_account import log_in
 from shop import ESTATE, LIVE, alone
+from support import Json
 from unprotected import PLACED, SHOP, state, unprotected_shop
 
 from holdfast import Assumed, Durable, Encryption, Fact
@@ -34,7 +35,6 @@ from holdfast.unknown import Unknown
 ORDERS, PRICES, CARTS = "orders-production", "prices-production", "carts-production"
 IDS = ("Orders-{env}", "Retired-{env}")
 STACKS = alone(*(s for s in ESTATE.stacks if s.id in IDS))
-Json = dict[str, Any]
 
 
 def seen(name: str = PRICES, *, status: str = "ACTIVE", **observed: Any) -> Account:

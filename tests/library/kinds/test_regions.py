@@ -9,8 +9,9 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from rule_mutants import seen
 from shop import ORDERS, SESSIONS, STORES, alone
-from shop_synth import seen, synth
+from shop_synth import synth
 from support import ROOT
 
 from holdfast import Environment, Tier

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from commands import run
 from mutants import MUTATIONS, OF_THE_KEY, differing, key_of, mutants, tables
+from rule_mutants import seen
 from shop import ESTATE, LIVE, alone
 from shop_synth import count, project, table
 from support import Json
@@ -33,23 +34,13 @@ PLACES = ESTATE.placements()
 FORMER = {*MERGED, *DROPPED}
 
 
-def seen(placed: Placed, template: Json) -> StackSeen:
-    return StackSeen(
-        id=placed.id,
-        where=f"{placed.id}.template.json",
-        template=template,
-        region=placed.region,
-        protected=placed.env is LIVE,
-    )
-
-
 def failed(findings: Iterable[Finding]) -> set[str | None]:
     return {f.table for f in findings if f.outcome is Outcome.FAIL}
 
 
 def judged(placed: Placed, template: Json) -> list[Finding]:
     """One stack alone, judged by the rules: what the others hold changes nothing about it."""
-    return judge(alone(placed.stack), [seen(placed, template)], [placed.env], today=TODAY)
+    return judge(alone(placed.stack), [seen(placed, template, protected=placed.env is LIVE)], [placed.env], today=TODAY)
 
 
 def test_the_estate_is_clean_and_nothing_is_unknown(templates: dict[str, Json]) -> None:

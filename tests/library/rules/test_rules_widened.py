@@ -10,12 +10,12 @@ from datetime import date
 from typing import Any
 
 import pytest
+from rule_mutants import seen
 from shop import ESTATE, alone
 from support import Json
 
 from holdfast import DeclarationError, Stack
 from holdfast.cfn.generate import schemas
-from holdfast.cfn.template import StackSeen
 from holdfast.estate.placement import Placed
 from holdfast.rules import ACTIONABLE, judge
 from holdfast.rules.base import Finding
@@ -30,10 +30,7 @@ Change = Callable[[Json], Any]
 
 
 def judged(placed: Placed, template: Json) -> list[Finding]:
-    stack = StackSeen(
-        id=placed.id, where=placed.id, template=template, name=placed.name, region=placed.region, protected=True
-    )
-    return judge(alone(placed.stack), [stack], [placed.env], today=date(2026, 11, 16))
+    return judge(alone(placed.stack), [seen(placed, template)], [placed.env], today=date(2026, 11, 16))
 
 
 def heard(placed: Placed, template: Json) -> set[str]:

@@ -10,8 +10,9 @@ from datetime import date
 import pytest
 from declare import on_aurora
 from mutants import differing
+from rule_mutants import seen
 from shop import ESTATE, alone
-from shop_synth import seen, synth
+from shop_synth import synth
 from store_mutants import BESIDE, MUTATIONS, mutants, stack_mutants
 from support import Json
 
