@@ -33,7 +33,7 @@ from holdfast.audit.audit import audit
 from holdfast.cfn.generate import schemas, tree
 from holdfast.cfn.places import OF_RESOURCE
 from holdfast.cfn.places import at as places
-from holdfast.cfn.template import StackSeen
+from holdfast.cfn.template import ALARM, StackSeen
 from holdfast.contract.check import Sides, compare
 from holdfast.estate.placement import Placed
 from holdfast.rules import ACTIONABLE, RULES, verdicts
@@ -131,8 +131,12 @@ def leaves(rule: Rule, shown: Shown) -> list[str]:
     found: set[str] = set()
     for placed, whole in shown:
         tried: Counter[str] = Counter()
+        first = next(w["Resources"] for p, w in shown if p.id == placed.id)
         for place in rule.paths:
-            for _, leaf, stack in mutants(place, placed, whole, found):
+            for where, leaf, stack in mutants(place, placed, whole, found):
+                here = whole["Resources"].get(where)
+                if first is not whole["Resources"] and first.get(where) == here and (here or {}).get("Type") != ALARM:
+                    continue  # changed in the first way already; an alarm watches what may differ
                 tried[leaf] += 1
                 if tried[leaf] <= TRIES and failed(said(rule, placed, stack)):
                     found.add(leaf)
