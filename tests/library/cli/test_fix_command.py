@@ -186,7 +186,7 @@ def test_a_closed_output_is_no_traceback() -> None:
 @pytest.mark.parametrize("text", [b"def broken(:\n", b'name = "\xff\xfe"\n', b"x = '\0'\n"])
 def test_a_module_that_python_cannot_read_declares_nothing_and_the_others_do(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "broken.py").write_bytes(text)
-    (tmp_path / "good.py").write_text('Table(name="orders")\n')
+    (tmp_path / "good.py").write_text('Table(name="orders", data=Data.PERSONAL)\n')
     assert list(declarations(tmp_path)) == ["orders"]
 
 
