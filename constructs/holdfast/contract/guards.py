@@ -30,8 +30,8 @@ from holdfast.text import counted
 
 Json = dict[str, Any]
 DECLARED = (
-    *(table.PROTECTIONS, *(kind.guards for kind in KINDS)),
     *(m.PROTECTIONS for m in (key, vault, topic, logs, alarms, network, roles)),
+    *(table.PROTECTIONS, *(kind.guards for kind in KINDS)),  # where a kind says more of a type, that counts
 )
 OF_TYPE: Mapping[str, Protection] = {p.type: p for protections in DECLARED for p in protections}
 # What holds data, and the property that names it.

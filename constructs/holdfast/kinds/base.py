@@ -127,6 +127,24 @@ class Kind(Generic[S]):
     backup_policies: tuple[str, ...] = ()  # AWS's policies that AWS Backup needs for it
     protect: Mapping[str, str] = field(default_factory=dict)  # the aws call that a resource's name completes
 
+    def __post_init__(self) -> None:
+        """Refuses a guard that is offered and nowhere read: its loss would not be told."""
+        asked = {
+            Guard.DELETION_PROTECTION: self.needs.deletion_protection,
+            Guard.PITR: self.needs.recovery,
+            Guard.CUSTOMER_KEY: self.needs.customer_key,
+        }
+        read = {reading.label for of in self.guards for reading in of.readings}
+        named = {of.type: of.name for of in self.guards}
+        for guard in self.declaration.offers & (Guard.DELETION_PROTECTION | Guard.PITR | Guard.CUSTOMER_KEY):
+            if asked[guard] is None or (guard is not Guard.PITR and guard.label not in read):
+                raise TypeError(
+                    f"{self.declaration.__name__} offers {guard.label}: say in needs and guards how it is read"
+                )
+        for of, name in self.identity.items():
+            if self.guards and named.get(of) != name:
+                raise TypeError(f"{self.declaration.__name__}: guards need a Protection(type={of!r}, name={name!r}, …)")
+
 
 def none(placed: Placed, store: Store) -> Iterator[Any]:
     """For a kind that has no alarms, or writes no logs."""
