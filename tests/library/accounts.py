@@ -14,8 +14,8 @@ from shop import ESTATE
 from shop_synth import synthesized
 
 from holdfast import Encryption, Tier
-from holdfast.cfn.template import ALARM, Source, StackSeen
-from holdfast.cfn.types import KEY
+from holdfast.cfn.template import Source, StackSeen
+from holdfast.cfn.types import ALARM, KEY
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.declaration import Index, Key
 from holdfast.kinds.table.live import KEPT, observed

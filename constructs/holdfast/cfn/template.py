@@ -11,13 +11,12 @@ from typing import Any
 
 from holdfast.cfn.intrinsics import Reference, Resolver
 from holdfast.cfn.tree import mapping
+from holdfast.cfn.types import ALARM, TOPIC
 from holdfast.unknown import Unknown
 
-ALARM = "AWS::CloudWatch::Alarm"
 UNREAD = frozenset({"AlarmDescription", "OKActions", "Tags"})  # of an alarm, by any rule
 HIDING = ("Fn::Transform", "Fn::ForEach")  # what stands there is made when it is deployed
 LANGUAGE = "AWS::LanguageExtensions"  # more functions; without a loop it adds and changes no resource
-TOPIC = "AWS::SNS::Topic"
 
 
 class Source(Enum):

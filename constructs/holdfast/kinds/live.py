@@ -14,7 +14,6 @@ from holdfast.shared.live import Answer, Resource, StackResources, shaped
 from holdfast.unknown import Unknown
 
 Listed = list[dict[str, Any]] | Unknown
-S_contra = TypeVar("S_contra", bound=Store, contravariant=True)
 S = TypeVar("S", bound=Store)
 MARKER, NEXT = ("Marker", "Marker"), ("NextToken", "NextToken")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from holdfast.cfn.places import at
-from holdfast.cfn.template import ALARM, AlarmMetric, notifies_topic
+from holdfast.cfn.template import AlarmMetric, notifies_topic
+from holdfast.cfn.types import ALARM
 from holdfast.kinds.base import StoreSubject
 from holdfast.kinds.table.alarms import PUBLISHED, failure_queue, processor_alarms, table_alarms
 from holdfast.kinds.table.observed import wanted

@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.cfn.dig import mentioned
 from holdfast.cfn.template import Source, StackSeen
 from holdfast.cfn.tree import texts
+from holdfast.cfn.types import KEY
 from holdfast.estate.placement import Placed
 from holdfast.kinds.kinds import cluster_of, find, identified, strangers
 from holdfast.kinds.kinds import subject as store_subject
@@ -35,7 +36,6 @@ from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, Outcome, Verdict
 
 ACTIONABLE = frozenset({Outcome.FAIL, Outcome.UNKNOWN})
-KEY = "AWS::KMS::Key"
 LIVE = " On the live table: "  # what follows it in a remediation is a call
 
 

@@ -28,14 +28,14 @@ def tagged(s: StoreSubject[Any]) -> Verdict:
     if isinstance(tags, Unknown):
         return unknown(f"tags cannot be read: {tags.reason}")
     listed = tags if isinstance(tags, list) else []
-    pairs = tags.items() if isinstance(tags, dict) else ((t.get("Key"), t.get("Value")) for t in listed if _is(t))
+    pairs = (
+        tags.items()
+        if isinstance(tags, dict)
+        else ((t.get("Key"), t.get("Value")) for t in listed if isinstance(t, dict))
+    )
     seen = {str(k): v for k, v in pairs}
     wrong = sorted(n for n in s.placed.policy.tags if seen.get(n) != want[n])
     return fail(f"tags missing or wrong: {', '.join(wrong)}") if wrong else PASS
-
-
-def _is(value: Any) -> bool:
-    return isinstance(value, dict)
 
 
 def watched(s: StoreSubject[Any]) -> Verdict:

@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast.cfn.places import at
 from holdfast.cfn.template import Source
+from holdfast.cfn.types import KEY
 from holdfast.estate.placement import Placed
 from holdfast.kinds.base import StoreSubject
 from holdfast.kinds.kinds import IDENTITY, KINDS, MEMBERS, asked, read
@@ -24,7 +25,6 @@ from holdfast.shared.key.policy import keeps_key, key_policy
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
-KEY = "AWS::KMS::Key"
 # What other stores hold is made again.
 KEPT = tuple(of for kind in KINDS if Guard.RETAIN in kind.declaration.offers for of in kind.identity)
 LOST = tuple(of for of in IDENTITY if of not in KEPT)

@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.cfn.alike import alike
 from holdfast.cfn.intrinsics import Reference
 from holdfast.cfn.places import at
-from holdfast.cfn.template import TOPIC
+from holdfast.cfn.types import TOPIC
 from holdfast.estate.placement import Placed
 from holdfast.model.owners import subscription
 from holdfast.rules.base import Check, Rule, Severity

@@ -33,7 +33,8 @@ from holdfast.audit.audit import audit
 from holdfast.cfn.generate import schemas, tree
 from holdfast.cfn.places import OF_RESOURCE
 from holdfast.cfn.places import at as places
-from holdfast.cfn.template import ALARM, StackSeen
+from holdfast.cfn.template import StackSeen
+from holdfast.cfn.types import ALARM
 from holdfast.contract.check import Sides, compare
 from holdfast.estate.placement import Placed
 from holdfast.rules import ACTIONABLE, RULES, verdicts

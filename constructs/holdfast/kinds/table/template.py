@@ -7,8 +7,9 @@ from dataclasses import fields
 from typing import Any
 
 from holdfast.cfn.intrinsics import Reference
-from holdfast.cfn.template import ALARM, StackSeen, flag, name_of, notifies_topic
+from holdfast.cfn.template import StackSeen, flag, name_of, notifies_topic
 from holdfast.cfn.tree import mapping
+from holdfast.cfn.types import ALARM
 from holdfast.kinds.table.declaration import AttributeType, Index, Key
 from holdfast.kinds.table.extra import DECLARED
 from holdfast.kinds.table.observed import (

@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.cfn.template import StackSeen, flag
 from holdfast.cfn.tree import mapping
+from holdfast.cfn.types import KEY
 from holdfast.estate.placement import Placed
 from holdfast.unknown import Unknown
 
@@ -39,14 +40,14 @@ def exported_keys(stack: StackSeen) -> Iterator[tuple[str, str]]:
     for output in mapping(stack.template.get("Outputs")).values():
         value, name = mapping(output).get("Value"), mapping(mapping(output).get("Export")).get("Name")
         key = stack.resolver.value(value)
-        if isinstance(name, str) and stack.is_a(key, "AWS::KMS::Key") and key.attribute == "Arn":
+        if isinstance(name, str) and stack.is_a(key, KEY) and key.attribute == "Arn":
             yield name, f"{stack.id}#{key.logical_id}"
 
 
 def observe_key(stack: StackSeen, logical_id: str) -> ObservedKey | Unknown:
     """A key of the same template, or of the same account."""
     resource = mapping(stack.template["Resources"].get(logical_id))
-    if resource.get("Type") != "AWS::KMS::Key" or stack.present(resource) is not True:
+    if resource.get("Type") != KEY or stack.present(resource) is not True:
         return Unknown(f"{logical_id} is not a key of this template")
     p = resource.get("Properties", {})
     policy = mapping(p).get("KeyPolicy", {})
@@ -83,4 +84,4 @@ def _unusable(stack: StackSeen, properties: Any) -> Iterator[str | Unknown]:
 
 def encrypting_key(placed: Placed, stack: StackSeen, value: Any) -> bool:
     """Whether a value is the key of a stack: one of its own, or the external or shared one that it declares."""
-    return bool(value == placed.foreign_key) if placed.foreign_key else stack.is_a(value, "AWS::KMS::Key")
+    return bool(value == placed.foreign_key) if placed.foreign_key else stack.is_a(value, KEY)
