@@ -11,7 +11,7 @@ from holdfast.kinds.cache.declaration import Cache, KeyFamily
 from holdfast.kinds.database.declaration import Database, Engine, Pool, Upkeep
 from holdfast.kinds.documents.declaration import DocumentDatabase
 from holdfast.kinds.registry.declaration import Registry, Service
-from holdfast.kinds.table.access import Entity, Item, Match, Pattern, Relation
+from holdfast.kinds.table.access import Entity, Item, Match, Pattern, Relation, Transaction
 from holdfast.kinds.table.declaration import (
     Attribute,
     AttributeType,
@@ -33,12 +33,10 @@ from holdfast.kinds.table.extra import Extra
 from holdfast.model.declaration import DeclarationError
 from holdfast.model.environment import Aspect, Environment, Place, Tier
 from holdfast.model.facts import (
-    Assumed,
     Data,
     Durable,
     Encryption,
     ExternalKey,
-    Fact,
     Guard,
     SharedKey,
     StackKey,
@@ -46,6 +44,7 @@ from holdfast.model.facts import (
     Waiver,
 )
 from holdfast.model.owners import Owner
+from holdfast.model.provenance import Assumed, Fact, Inferred
 from holdfast.model.store import Backups
 from holdfast.policy.required import DEMANDS, TAGS, Demand, Naming, Policy, Sizes, TagSource, Thresholds
 
@@ -77,6 +76,7 @@ __all__ = [
     "Fact",
     "Governance",
     "Guard",
+    "Inferred",
     "Item",
     "KeyFamily",
     "Match",
@@ -105,6 +105,7 @@ __all__ = [
     "Thresholds",
     "Tier",
     "Topic",
+    "Transaction",
     "Transient",
     "Upkeep",
     "Usage",

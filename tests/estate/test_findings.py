@@ -42,9 +42,7 @@ EXPECTED = [
     ("HF406", CALLS, "call_categorization...classification-callStartTime-index"),
     ("HF406", CALLS, "call_categorization.follow_up_type-callStartTime-index"),
     ("HF406", CALLS, "call_outcome.outcome_category-callStartTime-index"),
-    ("HF406", CONNECTIONS, "status-tokenExpiresAt-index"),
     ("HF406", MIYABI, "GSI1"),
-    ("HF407", CONNECTIONS, "status-tokenExpiresAt-index"),
     ("HF407", "acsd2p-{env}-OrganizationInvites", ""),
     ("HF408", CALLS, "franchise-siteId-index"),
     ("HF408", CALLS, "siteId-callStartTime-index"),
@@ -56,19 +54,6 @@ EXPECTED = [
     ("HF410", "acsd2p-{env}-Conversations", "conversation_id-index"),
     ("HF410", "acsd2p-{env}-Conversations", "message_id-index"),
     ("HF410", "acsd2p-{env}-Conversations", "response_id-index"),
-    ("HF410", "acsd2p-{env}-Threads", "associated_account"),
-    ("HF410", "acsd2p-{env}-Threads", "conversation_id-index"),
-    ("HF410", "acsd2p-{env}-OrganizationMembers", "user_id-index"),
-    ("HF410", "acsd2p-{env}-OrganizationInvites", "email-index"),
-    ("HF410", "acsd2p-{env}-OrganizationInvites", "invite_token-index"),
-    ("HF410", "acsd2p-{env}-OrganizationInvites", "organization_id-index"),
-    ("HF410", "acsd2p-{env}-RL_AI", "associated_account-index"),
-    ("HF410", "acsd2p-{env}-RL_AWS", "associated_account-index"),
-    ("HF410", "acsd2p-{env}-EVDataCollection", "conversation_id-index"),
-    ("HF410", "acsd2p-{env}-LLMDataCollection", "conversation_id-index"),
-    ("HF410", "acsd2p-{env}-LLMReportData", "report_id-index"),
-    ("HF410", "acsd2p-{env}-Invocations", "associated_account-index"),
-    ("HF410", "acsd2p-{env}-Invocations", "id-index"),
     ("HF411", CALLS, ""),
     ("HF411", CONNECTIONS, ""),
     ("HF411", "LeadTracking-v2-{region}", ""),
@@ -82,9 +67,23 @@ EXPECTED = [
     ("HF414", "ConnectionService-OrgConfigurations-{env}", ""),
     ("HF414", "ConnectionService-UserOrganizations-{env}", ""),
     ("HF414", "ConnectionService-SubAccountLinks-{env}", ""),
+    ("HF419", "orangetheory-BlackoutPeriods-{env}", ""),
+    ("HF419", "orangetheory-OperatingHours-{env}", ""),
+    ("HF419", "ConnectionService-CallAnalysisConfigurations-{env}", ""),
+    ("HF419", "ConnectionService-Organizations-{env}", ""),
+    ("HF419", "ConnectionService-OrgConfigurations-{env}", ""),
+    ("HF419", "ConnectionService-UserOrganizations-{env}", ""),
+    ("HF419", "ConnectionService-SubAccountLinks-{env}", ""),
 ]
 
-# Rule HF415: no table is free of assumptions yet.
+MEETING = (
+    *("owner", "backups", "max_connections", "session:{id}", "room:{meeting_id}", "rate:{user}", "lock:{resource}"),
+    *("cache:meeting:{id}", "cache:user:{id}", "tasks", "tasks.dlq", "system_events", "recordings/{meeting_id}/{file}"),
+    *("media/uploads/{uuid}.{ext}", "temp/{file}", "collections", "services", "ports"),
+    "Cloud Map and Parameter Store",
+)
+
+# Rule HF415, of tables and of stacks.
 ASSUMED = {
     "key types": [
         "call-analytics-{env}-call-analysis-config-{region}",
@@ -98,7 +97,11 @@ ASSUMED = {
         "ConnectionService-OrgConfigurations-{env}",
     ],
     "key types, index key": [CALLS],
-    "key types, key": ["call-analytics-{env}-message-store-{region}", "call-analytics-{env}-conversations-{region}"],
+    "key, key types": [
+        "call-analytics-{env}-message-store-{region}",
+        "call-analytics-{env}-conversations-{region}",
+        *("call-analysis", "call-events", "CallAnalysisMetadata", "client-configurations"),
+    ],
     "key types, projection": ["LeadTracking-v2-{region}"],
     "key types, projection, index": [
         CONNECTIONS,
@@ -117,18 +120,19 @@ ASSUMED = {
         "call-analytics-{env}-call-events-{region}",
         "orangetheory-StoresV2-{env}",
     ],
-    "owner": ["acsd2p-{env}-Organizations"],
-    "owner, expiry": [MIYABI],
-    "owner, index key types, projection": [
+    "owner": ["LegacyTablesStack-{env}", "AcsTables-{env}", "MiyabiLambda-{env}"],
+    "expiry": [MIYABI],
+    "index key types, projection": [
         "acsd2p-{env}-Users",
         "acsd2p-{env}-Threads",
         "acsd2p-{env}-OrganizationInvites",
         "acsd2p-{env}-Invocations",
     ],
-    "owner, index key types, projection, addition": ["acsd2p-{env}-Sessions"],
-    "owner, index key types, projection, index key": ["acsd2p-{env}-Conversations"],
-    "owner, key types, key": ["call-analysis", "call-events", "CallAnalysisMetadata", "client-configurations"],
-    "owner, projection": [
+    "owner, port, size, hour of the upkeep, archive/{table}/": ["LifecyclePlatform-{env}"],
+    ", ".join(MEETING): ["MeetingSystem-{env}"],
+    "index key types, projection, addition": ["acsd2p-{env}-Sessions"],
+    "index key types, projection, index key": ["acsd2p-{env}-Conversations"],
+    "projection": [
         "acsd2p-{env}-OrganizationMembers",
         "acsd2p-{env}-RL_AI",
         "acsd2p-{env}-RL_AWS",
@@ -145,11 +149,11 @@ def test_what_is_found_today() -> None:
 
 
 def test_what_is_assumed_today() -> None:
-    said = {f.table: f.detail for f in lint(ESTATE, today=TODAY) if f.rule.id == "HF415"}
+    found = [f for f in lint(ESTATE, today=TODAY) if f.rule.id == "HF415"]
+    said = {f.table or f.where: f.detail for f in found}
     assert said == {
         name: f"assumed and not documented: {facts}" for facts, names in ASSUMED.items() for name in names
     }, "add its line to ASSUMED here, or take it out"
-    assert said.keys() == {t.name for s in ESTATE.stacks if s.assumed for t in s.tables}
 
 
 def test_findings_stand_alone() -> None:

@@ -10,6 +10,7 @@ from declare import estate, stack, table
 
 from holdfast import (
     Assumed,
+    Data,
     Durable,
     Entity,
     Estate,
@@ -113,7 +114,9 @@ TRIGGERS: list[tuple[str, list[str], tuple[Stack, ...] | Estate]] = [
     ("HF405", ["paid-index"], (stack(table(indexes=(gsi("paid"),)), entities=(orders("paid", booleans=("paid",)),)),)),
     ("HF405", [], (stack(table(indexes=(gsi("shop"),)), entities=(orders("paid", booleans=("paid",)),)),)),
     ("HF406", ["", "state-index"], (stack(table(indexes=(gsi("state"),), low_cardinality=("id", "state"))),)),
+    ("HF405", ["paid-index"], (stack(table(indexes=(gsi("paid"),), mixed=("paid",))),)),
     ("HF406", [], (stack(table(indexes=(gsi("shop", "state"),), low_cardinality=("state",))),)),
+    ("HF406", [], (stack(table(indexes=(gsi("state", assumed="only counted"),), low_cardinality=("state",))),)),
     ("HF407", ["", "Status-index"], (stack(table(key=key("name"), indexes=(gsi("Status"),))),)),
     ("HF407", [], (stack(table(indexes=(gsi("order_status", name="status"),)), entities=(orders("status"),)),)),
     ("HF408", ["shop-at-index"], (stack(table(indexes=(gsi("shop", "at"),), renamed={"at": "created_at"})),)),
@@ -153,11 +156,14 @@ TRIGGERS: list[tuple[str, list[str], tuple[Stack, ...] | Estate]] = [
     ),
     ("HF409", [], (stack(table(), patterns=(pattern(),)),)),
     ("HF410", ["shop-index"], (stack(table(indexes=(gsi("shop"),)), patterns=(pattern(),)),)),
+    # HF409 tells of a pattern that cannot work; HF410 does not say of its index that nothing reads it.
     (
         "HF410",
-        ["shop-index"],
+        [],
         (stack(table(indexes=(gsi("shop"),)), patterns=(pattern(index="shop-index", unsupported="empty"),)),),
     ),
+    ("HF410", ["at-index"], (stack(table(indexes=(gsi("shop", purpose="Orders of a shop."), gsi("at")))),)),
+    ("HF410", [], (stack(table(indexes=(gsi("shop", assumed="only counted"),)), patterns=(pattern(),)),)),
     ("HF410", [], (stack(table(indexes=(gsi("shop"),)), patterns=(pattern(index="shop-index"),)),)),
     ("HF410", [], (stack(table(indexes=(gsi("shop"),))),)),
     ("HF411", [""], (stack(table(indexes=tuple(gsi(f"a{n}") for n in range(4)))),)),
@@ -222,4 +228,38 @@ TRIGGERS: list[tuple[str, list[str], tuple[Stack, ...] | Estate]] = [
     ("HF417", [], estate(stack(table()), owners=(Owner(name="shop-team", tell=("https://shop.example",)),))),
     ("HF418", [""], estate(stack(table()), policy=Policy(naming=(Naming(begins="shop-", reason="roles match it"),)))),
     ("HF418", [], estate(stack(table()), policy=Policy(naming=(Naming(begins="orders-", reason="roles match it"),)))),
+    (
+        "HF419",
+        [""],
+        estate(
+            stack(
+                table(name="old", data=Data.PERSONAL, state=State(replaced_by="new")),
+                table(name="new"),
+            )
+        ),
+    ),
+    (
+        "HF419",
+        [],
+        estate(
+            stack(
+                table(
+                    name="old", data=Data.PERSONAL, state=State(replaced_by="new", fewer_guards="a copy without names")
+                ),
+                table(name="new"),
+            )
+        ),
+    ),
+    (
+        "HF419",
+        [],
+        estate(stack(table(name="old", state=State(replaced_by="new")), table(name="new", data=Data.PERSONAL))),
+    ),
+    ("HF420", [""], estate(stack(table(data=Data.PERSONAL), wall="shop", identities={"id": "order"}))),
+    (
+        "HF420",
+        [],
+        estate(stack(table(data=Data.PERSONAL, indexes=(gsi("shopId"),)), wall="shop", identities=IDENTITIES)),
+    ),
+    ("HF420", [], estate(stack(table(), wall="shop", identities={"id": "order"}))),
 ]

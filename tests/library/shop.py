@@ -221,7 +221,7 @@ JOURNAL = Stack(
             data=Data.OPERATIONAL,
             indexes=(gsi("author", assumed="only counted"),),
             stream=Stream(view=View.NEW_IMAGE, consumer="reports-{env}"),  # somebody else's
-            assumed=tuple(Assumed(fact, "a guess") for fact in (Fact.KEY_TYPES, Fact.PROJECTION, Fact.EXPIRY)),
+            assumed=tuple(Assumed(fact, "a guess") for fact in (Fact.KEY_TYPES, Fact.PROJECTION, Fact.TTL)),
         ),
     ),
 )

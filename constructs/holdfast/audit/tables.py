@@ -10,6 +10,7 @@ from holdfast.audit.remedy import advised, first, stackless
 from holdfast.audit.seen import Seen
 from holdfast.cfn.template import Source
 from holdfast.days import days
+from holdfast.estate import provenance
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
 from holdfast.estate.stack import Stack
@@ -84,10 +85,10 @@ def assumptions(placed: Placed, estate: Estate, accounts: Sequence[Account]) -> 
     for table in before.tables:
         seen = find(accounts, placed, table).live
         if isinstance(seen, StoreSeen):
-            for assumption in before.assumptions(table):
+            for assumption in provenance.assumptions(before, table):
                 said = engine.verdict(assumed.ASSUMED, AssumedFact(table, assumption, observed(seen)))
                 if said is not EXEMPT:
-                    where = "/".join(filter(None, (seen.arn, assumption.assumed.fact.value, assumption.index)))
+                    where = "/".join(filter(None, (seen.arn, assumption.fact, assumption.part)))
                     yield finding(assumed.ASSUMED, said, before, table, where, Source.LIVE)
 
 

@@ -149,7 +149,8 @@ class Estate:
                     "asks for; drop it",
                     declared_at(table),
                 )
-            for name in sorted(table.tags.keys() & self.policy.tags.keys()):
+            given = {name for name, source in self.policy.tags.items() if source is not TagSource.NAME}
+            for name in sorted(table.tags.keys() & given):
                 raise DeclarationError(f"table {table.name}: the policy gives the tag {name}; drop it from tags=")
         for store in stores:
             self._check_waivers(stack, store)

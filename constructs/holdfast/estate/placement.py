@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
 from holdfast.estate.stack import Stack
 from holdfast.kinds.broker.declaration import Broker, Topic
-from holdfast.kinds.table.declaration import Attribute, Governance, Table
-from holdfast.model.declaration import DeclarationError, declared_at
+from holdfast.kinds.table.declaration import Governance, Table
 from holdfast.model.environment import Environment, Place, Tier
-from holdfast.model.facts import Assumed, ExternalKey, Fact, Guard, fill
+from holdfast.model.facts import ExternalKey, Guard, fill
 from holdfast.model.store import Store
 from holdfast.policy.required import DEFAULT, OF_STORES, Policy, TagSource, lifetime, required
 
@@ -150,8 +149,9 @@ class Placed:
     def table_tags(self, table: Table | Store) -> dict[str, str]:
         """What a table or store is tagged with beyond its stack's tags."""
         values = {TagSource.DATA_CLASS: table.data.value, TagSource.LIFETIME: lifetime(table)}
-        values[TagSource.NAME] = self.fill(table.name)
         own = table.tags if isinstance(table, Table) else {}
+        named = [n for n, s in self.policy.tags.items() if s is TagSource.NAME and n in own]
+        values[TagSource.NAME] = own[named[0]] if named else self.fill(table.name)
         required = {n: values[s] for n, s in self.policy.tags.items() if isinstance(s, TagSource) and s in OF_STORES}
         return {**own, **required}
 
@@ -183,55 +183,9 @@ class Placed:
         """The full name of a topic here."""
         return broker.topic(topic, self.env.topic_prefix)
 
-    def assumptions(self, table: Table) -> Iterator[Assumption]:
-        """Everything about ``table`` that no source gives."""
-        for about, assumed in (
-            *((None, a) for a in (*self.stack.assumed, *table.assumed)),
-            *((i.name, i.assumed) for i in table.every_index if i.assumed),
-        ):
-            if value := _value(self.stack, table, about, assumed.fact):
-                yield Assumption(self.fill(table.name), about, assumed, value)
-
 
 def places(stack: Stack, env: Environment) -> tuple[Place, ...]:
     """Where a stack is deployed in ``env``: everywhere, or in its own region of each account."""
     if stack.region is None:
         return env.places
     return tuple(dict.fromkeys(Place(stack.region, place.account) for place in env.places))
-
-
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """One assumed fact of one table in one environment, with the value that was assumed."""
-
-    table: str
-    index: str | None
-    assumed: Assumed
-    value: str
-
-
-def _value(stack: Stack, table: Table, index: str | None, fact: Fact) -> str:
-    """What was assumed, in words; nothing where the fact does not concern this table."""
-    if index is not None:
-        found = next(i for i in table.every_index if i.name == index)
-        return " + ".join(a.name for a in found.key.attributes)
-    match fact:
-        case Fact.OWNER:
-            return stack.owner
-        case Fact.KEY:
-            return " + ".join(a.name for a in table.key.attributes)
-        case Fact.KEY_TYPES:
-            return _types(table.attributes)
-        case Fact.INDEX_TYPES:
-            return _types(a for a in table.attributes if a not in table.key.attributes)
-        case Fact.PROJECTION:
-            return ", ".join(sorted({i.projection.value for i in table.every_index}))
-        case Fact.EXPIRY:
-            return table.lifetime.ttl or ""
-        case Fact.INDEX | Fact.INDEX_KEY | Fact.ADDITION:
-            said = f"table {table.name}: {fact.value!r} is assumed of an index; say so on the index"
-            raise DeclarationError(said, declared_at(table))
-
-
-def _types(attributes: Iterable[Attribute]) -> str:
-    return ", ".join(f"{a.name}:{a.kind.value}" for a in attributes)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from holdfast.kinds.table.access import Entity, Pattern, Relation
+from holdfast.kinds.table.access import Entity, Pattern, Relation, Transaction, index_pattern
 from holdfast.kinds.table.declaration import Table
 from holdfast.model.declaration import DeclarationError, Located, checked
 from holdfast.model.environment import REGION, Environment
-from holdfast.model.facts import NONE, Assumed, Encryption, ExternalKey, Guard, SharedKey, StackKey, wrong_cidr
+from holdfast.model.facts import NONE, Encryption, ExternalKey, Guard, SharedKey, StackKey, wrong_cidr
+from holdfast.model.provenance import OF_INDEXES, Assumed, Inferred, Source, Sources
 from holdfast.model.store import Store
 
 
@@ -22,6 +23,7 @@ class Processor:
     table: str
     code: str  # folder of handler.py, below the root of the project
     variables: Mapping[str, str] = field(default_factory=dict, hash=False)
+    source: Source = ()
 
 
 @checked
@@ -32,6 +34,7 @@ class Access:
     name: str
     table: str
     actions: tuple[str, ...]
+    source: Source = ()
 
 
 @checked
@@ -59,9 +62,15 @@ class Stack(Located):
     access: tuple[Access, ...] = ()
     entities: tuple[Entity, ...] = ()
     patterns: tuple[Pattern, ...] = ()
+    transactions: tuple[Transaction, ...] = ()
+    document: str | None = None  # that source= and sources= give lines of
+    source: Source = ()  # where name, system and owner of the stack come from
+    sources: Sources = field(default_factory=dict, hash=False)  # of other facts, and of those of all its tables
     assumed: tuple[Assumed, ...] = ()
+    types: Mapping[str, Inferred | Assumed] = field(default_factory=dict, hash=False)  # why keys have their types
     identities: Mapping[str, str] = field(default_factory=dict, hash=False)  # attribute: what its value identifies
     relations: tuple[Relation, ...] = ()
+    wall: str | None = None  # the identity that separates one customer's personal data from another's
 
     def __post_init__(self) -> None:
         for misplaced in (s for s in self.stores if isinstance(s, Table)):
@@ -80,6 +89,8 @@ class Stack(Located):
         for logical_id in logical_ids:
             if logical_ids.count(logical_id) > 1:
                 raise DeclarationError(f"stack {self.id}: two tables have logical_id={logical_id!r}; rename one")
+        for fact in (a.fact for a in self.assumed if a.fact in OF_INDEXES):
+            raise DeclarationError(f"stack {self.id}: {fact.value!r} is assumed of an index; say so on the index")
         if self.cidr is not None and (wrong := wrong_cidr(self.cidr)):
             raise DeclarationError(f"stack {self.id}: {wrong}")
         if self.region is not None and not REGION.fullmatch(self.region):
@@ -87,8 +98,8 @@ class Stack(Located):
         for kind, reason in self.extras.items():
             if not reason or "::" not in kind:
                 raise DeclarationError(f"stack {self.id}: extras={{{kind!r}: …}} needs a resource type and a reason")
-        users: tuple[Processor | Access | Entity | Pattern | Relation, ...]
-        users = (*self.processors, *self.access, *self.entities, *self.patterns, *self.relations)
+        users: tuple[Processor | Access | Entity | Pattern | Transaction | Relation, ...]
+        users = (*self.processors, *self.access, *self.entities, *self.patterns, *self.transactions, *self.relations)
         for user in users:
             if user.table not in names:
                 raise DeclarationError(
@@ -102,15 +113,27 @@ class Stack(Located):
                     f"stack {self.id}: pattern {pattern.id} reads index {pattern.index} of {table.name}, "
                     "which has no such index; declare it or say unsupported="
                 )
+        for transaction in self.transactions:
+            known = [e.type for e in self.entities if e.table == transaction.table]
+            for entity in (e for e in transaction.entities if e not in known):
+                raise DeclarationError(
+                    f"stack {self.id}: transaction {transaction.id} writes {entity}; "
+                    f"{transaction.table} has {', '.join(known) or 'no entities'}"
+                )
+
+    def patterns_of(self, table: Table) -> tuple[Pattern, ...]:
+        """The access patterns of a table: those that are declared, and what its indexes are for."""
+        declared = tuple(p for p in self.patterns if p.table == table.name)
+        return declared + tuple(index_pattern(table, index) for index in table.every_index if index.purpose)
 
 
-def _label(user: Processor | Access | Entity | Pattern | Relation) -> str:
+def _label(user: Processor | Access | Entity | Pattern | Transaction | Relation) -> str:
     match user:
         case Processor() | Access():
             return user.name
         case Entity():
             return user.type
-        case Pattern():
+        case Pattern() | Transaction():
             return user.id
         case Relation():
             return user.attribute

@@ -13,7 +13,8 @@ from holdfast.estate.placement import Placed
 from holdfast.kinds.table.declaration import Table
 from holdfast.kinds.table.live import observed
 from holdfast.model.environment import Environment
-from holdfast.model.facts import Durable, Encryption, Fact, Guard
+from holdfast.model.facts import Durable, Encryption, Guard
+from holdfast.model.provenance import Fact
 from holdfast.rules import GUARDING
 from holdfast.rules.base import ORDER, Finding
 from holdfast.shared.account import Account, StackLive, StoreSeen
@@ -157,7 +158,7 @@ def _step(
         case Guard.TTL:
             if seen.ttl is not None or table.lifetime.ttl is None:
                 return leave(f"{f.detail}: a TTL that differs is never changed automatically; decide which is right")
-            if any(a.fact is Fact.EXPIRY for a in table.assumed):
+            if any(a.fact is Fact.TTL for a in table.assumed):
                 return leave("its TTL is assumed, and items would be deleted by it: confirm the attribute first")
             if isinstance(table.lifetime, Durable) and not named:
                 return leave(f"a TTL deletes items of a durable table: `--only {f.rule.id}` turns it on")

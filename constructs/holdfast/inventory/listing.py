@@ -3,121 +3,88 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from textwrap import fill
-from typing import Any
 
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
-from holdfast.kinds.table.declaration import Index, Key, Stream, Table
+from holdfast.estate.provenance import Stated, every_fact
+from holdfast.inventory.entries import Json, assumption, entry, source, store_entry
+from holdfast.kinds.table.declaration import Governance, Usage
 from holdfast.model.declaration import DeclarationError
-from holdfast.model.facts import NONE, Fact, Guard
-from holdfast.model.store import Store
-from holdfast.policy.required import lifetime
+from holdfast.model.facts import NONE, Guard
+from holdfast.model.provenance import ASSUMED
 from holdfast.terminal import coloured, table, width
 from holdfast.text import counted
 
 VERSION = 1
+NOT_DEPLOYED = "not deployed"
+STATES = (*(u.value for u in Usage), *(g.value for g in Governance), NOT_DEPLOYED)
 
 
-def show(estate: Estate, *, env: str, system: str | None, assumed: bool, as_json: bool) -> str:
-    """The register, or its assumed facts, as text or JSON."""
-    systems = sorted({s.system for s in estate.stacks})
-    if system is not None and system not in systems:
-        raise DeclarationError(f"unknown system {system!r}: known are {', '.join(systems)}")
-    places = [p for p in estate.placements(estate.named(env)) if system in (None, p.stack.system)]
-    if assumed:
-        rows = [a for p in places for t in p.tables for a in assumptions(p, t)]
-        rows += [a for p in places for s in p.stores for a in assumed_of_store(p, s)]
-        return _json(env, assumptions=rows) if as_json else _assumed_text(rows)
-    tables = [entry(p, t) for p in places for t in p.tables]
-    stores = [store_entry(p, s) for p in places for s in p.stores]
-    return _json(env, tables=tables, stores=stores) if as_json else "\n\n".join(_text(tables, stores))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which part of the register is asked for; what is None narrows nothing."""
+
+    env: str = "all"
+    system: str | None = None
+    owner: str | None = None
+    state: str | None = None
+    table: str | None = None  # a name, or a pattern such as orders-*
+
+    def places(self, estate: Estate) -> list[Placed]:
+        """The placed stacks that it names; a name that nothing has is refused with those that exist."""
+        for what, value, known in (
+            ("system", self.system, {s.system for s in estate.stacks}),
+            ("owner", self.owner, {s.owner for s in estate.stacks}),
+            ("state", self.state, set(STATES)),
+        ):
+            if value is not None and value not in known:
+                raise DeclarationError(f"unknown {what} {value!r}: known are {', '.join(sorted(known))}")
+        return [
+            p
+            for p in estate.placements(estate.named(self.env))
+            if self.system in (None, p.stack.system) and self.owner in (None, p.stack.owner)
+        ]
+
+    def takes(self, row: Json) -> bool:
+        """Whether a table or store is asked for."""
+        name = row.get("table") or row["store"]
+        named = self.table is None or self.table == name or fnmatchcase(name, self.table)
+        return named and (self.state is None or self.state in _states(row))
 
 
-def _json(env: str, **lists: list[dict[str, Any]]) -> str:
-    summary = {name: len(rows) for name, rows in lists.items()}
-    return json.dumps({"version": VERSION, "command": "list", "env": env, "summary": summary, **lists}, indent=2)
-
-
-def entry(placed: Placed, table: Table) -> dict[str, Any]:
-    """One table in one environment, every name resolved."""
-    guards = placed.required(table)
-    state, seen = table.state, table.state.sighting
-    return {
-        "table": placed.fill(table.name),
-        **_place(placed),
-        "purpose": table.purpose,
-        "key": _key(table.key),
-        "indexes": [_index(i, local=n >= len(table.indexes)) for n, i in enumerate(table.every_index)],
-        "billing": {"read": table.billing.read, "write": table.billing.write} if table.billing else "on demand",
-        "customer_key": placed.foreign_key if Guard.CUSTOMER_KEY in guards else None,
-        "extra": dict(table.extra.properties) if table.extra else {},
-        "lifetime": lifetime(table),
-        "data": table.data.value,
-        "ttl": table.lifetime.ttl,
-        "stream": _stream(table.stream, placed),
-        "guards": [g.name for g in Guard if g in guards],
-        "recovery_days": placed.recovery_days(table) if Guard.PITR in guards else None,
-        "usage": state.usage.value,
-        "governance": state.governance.value,
-        "deployed": placed.env not in placed.stack.undeployed,
-        "replaced_by": placed.fill(state.replaced_by) if state.replaced_by else None,
-        "archive_phase": state.archive_phase,
-        "seen": {"on": seen.on.isoformat(), "items": seen.items, "size": seen.size, "reads_7d": seen.reads_7d}
-        if seen
-        else None,
-        "assumed": [{k: v for k, v in a.items() if k != "table"} for a in assumptions(placed, table)],
-    }
-
-
-def _place(placed: Placed) -> dict[str, Any]:
-    return {
-        "environment": placed.env.label,
-        "region": placed.region,
-        "system": placed.stack.system,
-        "stack": placed.name,
-        "owner": placed.stack.owner,
-    }
-
-
-def _index(index: Index, *, local: bool) -> dict[str, Any]:
-    projection = {"projection": index.projection.value}
-    included = {"include": list(index.include)} if index.include else {}
-    return {"name": index.name, "key": _key(index.key), **projection, **included, **({"local": True} if local else {})}
-
-
-def assumptions(placed: Placed, table: Table) -> list[dict[str, Any]]:
-    return [
-        _assumption(placed, a.table, a.assumed.fact.value, a.index, a.value, a.assumed.reason)
-        for a in placed.assumptions(table)
+def show(estate: Estate, wanted: Wanted, *, part: str | None = None, wide: bool = False, as_json: bool = False) -> str:
+    """The register as text or JSON; ``part`` is "sources" or "assumed" where those of its facts are asked for."""
+    places = wanted.places(estate)
+    tables = [row for p in places for t in p.tables if wanted.takes(row := entry(p, t))]
+    stores = [row for p in places for s in p.stores if wanted.takes(row := store_entry(p, s))]
+    if wanted.table and not (tables or stores):
+        raise DeclarationError(f"no table or store is called {wanted.table!r}; `holdfast list` names them all")
+    if part is None:
+        lists = {"tables": tables, "stores": stores}
+        return _json(wanted, lists) if as_json else "\n\n".join(_text(tables, stores, wide=wide))
+    names = {(row["environment"], row.get("table") or row["store"]) for row in (*tables, *stores)}
+    whole = wanted.table is None and wanted.state is None  # else facts of a whole stack are not asked for
+    facts = [
+        (p, s) for p in places for s in every_fact(p) if (p.env.label, s.store) in names or (whole and s.store is None)
     ]
+    if part == ASSUMED:
+        facts = [(p, s) for p, s in facts if s.origin.kind == ASSUMED]
+        return _json(wanted, {"assumptions": [assumption(*f) for f in facts]}) if as_json else _assumed_text(facts)
+    return _json(wanted, {"sources": [_sourced(*f) for f in facts]}) if as_json else _sources_text(facts)
 
 
-def _assumption(placed: Placed, store: str, fact: str, index: str | None, value: str, reason: str) -> dict[str, Any]:
-    row = {"table": store, "environment": placed.env.label, "fact": fact, "index": index}
-    return row | {"value": value, "reason": reason}
+def _json(wanted: Wanted, lists: dict[str, list[Json]]) -> str:
+    summary = {name: len(rows) for name, rows in lists.items()}
+    return json.dumps({"version": VERSION, "command": "list", "env": wanted.env, "summary": summary, **lists}, indent=2)
 
 
-def store_entry(placed: Placed, store: Store) -> dict[str, Any]:
-    """One store other than a table, in one environment."""
-    return {
-        "store": placed.fill(store.name),
-        "kind": store.kind,
-        **_place(placed),
-        "purpose": store.purpose,
-        "lifetime": lifetime(store),
-        "data": store.data.value,
-        "guards": [g.name for g in Guard if g in placed.required(store)],
-        "facts": dict(store.facts(placed.env.topic_prefix)),
-        "assumed": [{k: v for k, v in a.items() if k != "table"} for a in assumed_of_store(placed, store)],
-    }
-
-
-def assumed_of_store(placed: Placed, store: Store) -> list[dict[str, Any]]:
-    owner = [("owner", placed.stack.owner, a.reason) for a in placed.stack.assumed if a.fact is Fact.OWNER]
-    name, known = placed.fill(store.name), (*owner, *store.assumptions())
-    return [_assumption(placed, name, what, None, value, reason) for what, value, reason in known]
+def _sourced(placed: Placed, stated: Stated) -> Json:
+    return {"environment": placed.env.label, "stack": placed.name, "table": stated.store, **source(stated)}
 
 
 def short(guards: Guard) -> str:
@@ -125,46 +92,86 @@ def short(guards: Guard) -> str:
     return (guards & ~Guard.TAGS).short or "-"
 
 
-def _key(key: Key) -> list[str]:
-    return [f"{a.name}:{a.kind.value}" for a in key.attributes]
+# Text
+
+Cell = Callable[[Json], str]
+WIDE: dict[str, Cell] = {  # what --wide shows of a table beyond the short list
+    "key": lambda r: " + ".join(r["key"]),
+    "TTL": lambda r: r["ttl"] or "-",
+    "stream": lambda r: _stream(r["stream"]),
+    "encryption": lambda r: r["customer_key"] or r["encryption"],
+    "successor": lambda r: r["replaced_by"] or "-",
+    "phase": lambda r: str(r["archive_phase"] or "-"),
+    "seen": lambda r: seen_text(r["seen"]),
+    "region": lambda r: r["region"],
+    "owner": lambda r: r["owner"],
+    "waivers": lambda r: ", ".join(f"{w['rule']} to {w['expires']}" for w in r["waivers"]) or "-",
+    "sources": lambda r: sources_text(r["sources"]),
+}
+OF_STORES = ("region", "owner", "waivers", "sources")
 
 
-def _stream(stream: Stream | None, placed: Placed) -> dict[str, Any] | None:
-    if stream is None:
-        return None
-    consumer = placed.fill(stream.consumer) if stream.consumer else None
-    return {"view": stream.view.value, "consumer": consumer, "pending": stream.pending}
-
-
-def _text(tables: list[dict[str, Any]], stores: list[dict[str, Any]]) -> Iterator[str]:
+def _text(tables: list[Json], stores: list[Json], *, wide: bool) -> Iterator[str]:
     if tables:
         header = ["environment", "stack", "table", "indexes", "data", "state", "guards"]
-        yield _drawn([header, *([*_where(r, "table"), str(len(r["indexes"])), *_data(r, _state(r))] for r in tables)])
+        rows = [[*_where(r, "table"), str(len(r["indexes"])), *_data(r, ", ".join(_states(r)))] for r in tables]
+        yield _widened(header, rows, tables, WIDE if wide else {}) if wide else _drawn([header, *rows])
     if stores:
         header = ["environment", "stack", "store", "kind", "data", "guards"]
-        yield _drawn([header, *([*_where(r, "store"), r["kind"], *_data(r)] for r in stores)])
+        rows = [[*_where(r, "store"), r["kind"], *_data(r)] for r in stores]
+        more = {name: WIDE[name] for name in OF_STORES}
+        yield _widened(header, rows, stores, more) if wide else _drawn([header, *rows])
     indexes = sum(len(r["indexes"]) for r in tables)
-    assumed = counted(sum(len(r["assumed"]) for r in (*tables, *stores)), "assumed fact")
+    origins = Counter(s["origin"] for r in (*tables, *stores) for s in r["sources"])
     others = counted(len(stores), "other store")
     of_tables = f"{counted(len(tables), 'table')}, {indexes} {'index' if indexes == 1 else 'indexes'}"
-    yield f"{of_tables}, {others}, {assumed} (see --assumed)"
+    yield f"{of_tables}, {others}, {counted(origins[ASSUMED], 'assumed fact')} (see --assumed)"
+
+
+def _widened(header: list[str], rows: list[list[str]], of: list[Json], more: dict[str, Cell]) -> str:
+    """Every column on lines as long as they are, for a pager that scrolls sideways or a file."""
+    wider = [[*row, *(cell(r) for cell in more.values())] for row, r in zip(rows, of, strict=True)]
+    return table([[*header, *more], *wider], colour=coloured())
+
+
+def seen_text(seen: Json | None) -> str:
+    """What was measured of a live table, and when."""
+    if seen is None:
+        return "-"
+    items = f"{seen['items']:,} items" if seen["items"] is not None else None
+    reads = f"{seen['reads_7d']:,g} reads in 7 days" if seen["reads_7d"] is not None else None
+    return ", ".join(filter(None, (items, seen["size"], reads, f"on {seen['on']}")))
+
+
+def sources_text(facts: Iterable[Json]) -> str:
+    """How many facts come from where."""
+    count = Counter(s["origin"] for s in facts)
+    return ", ".join(f"{number} {origin}" for origin, number in count.items())
+
+
+def _stream(stream: Json | None) -> str:
+    if stream is None:
+        return "-"
+    return f"{stream['view']}{' (off)' if stream['pending'] else ''}"
 
 
 def _drawn(rows: Sequence[Sequence[str]], headings: int = 2) -> str:
     return table(rows, width(), headings=headings, colour=coloured())
 
 
-def _where(row: dict[str, Any], name: str) -> list[str]:
+def _where(row: Json, name: str) -> list[str]:
     return [row["environment"], row["stack"], row[name]]
 
 
-def _data(row: dict[str, Any], *more: str) -> list[str]:
+def _data(row: Json, *more: str) -> list[str]:
     return [f"{row['lifetime']} {row['data']}", *more, _short_names(row["guards"])]
 
 
-def _state(row: dict[str, Any]) -> str:
-    governed = [] if row["governance"] == "stack" else [row["governance"]]
-    return ", ".join([row["usage"], *governed, *([] if row["deployed"] else ["not deployed"])])
+def _states(row: Json) -> list[str]:
+    """How a table is used and what governs it, where that is not its own stack; of another store, nothing."""
+    used = [row["usage"]] if "usage" in row else []
+    governed = [row["governance"]] if row.get("governance", "stack") != "stack" else []
+    return [*used, *governed, *([] if row["deployed"] else [NOT_DEPLOYED])]
 
 
 def _short_names(names: Iterable[str]) -> str:
@@ -174,16 +181,27 @@ def _short_names(names: Iterable[str]) -> str:
     return short(guards)
 
 
-def _assumed_text(rows: list[dict[str, Any]]) -> str:
-    if not rows:
+def _sources_text(facts: list[tuple[Placed, Stated]]) -> str:
+    rows = [[p.env.label, s.store or p.name, _called(s), s.value, str(s.origin)] for p, s in facts]
+    count = Counter(s.origin.kind for _, s in facts)
+    said = ", ".join(f"{number:,} {kind}" for kind, number in count.most_common())
+    return f"{_drawn([['environment', 'declared', 'fact', 'value', 'source'], *rows])}\n\n{said}"
+
+
+def _called(stated: Stated) -> str:
+    return f"{stated.fact} of {stated.part}" if stated.part else stated.fact
+
+
+def _assumed_text(facts: list[tuple[Placed, Stated]]) -> str:
+    if not facts:
         return "Nothing is assumed: every fact is documented."
     by_reason: dict[str, list[list[str]]] = {}
-    for r in rows:
-        value = f"{r['index']}: {r['value']}" if r["index"] else r["value"]
-        by_reason.setdefault(r["reason"], []).append([r["environment"], r["table"], r["fact"], value])
-    header = ["environment", "table", "fact", "assumed"]
+    for p, s in facts:
+        value = f"{s.part}: {s.value}" if s.part else s.value
+        by_reason.setdefault(s.origin.reason, []).append([p.env.label, s.store or p.name, s.fact, value])
+    header = ["environment", "declared", "fact", "assumed"]
     parts = [f"{_wrapped(reason)}\n\n{_drawn([header, *group], 1)}" for reason, group in by_reason.items()]
-    return "\n\n\n".join([*parts, f"{counted(len(rows), 'assumed fact')}, {counted(len(by_reason), 'reason')}"])
+    return "\n\n\n".join([*parts, f"{counted(len(facts), 'assumed fact')}, {counted(len(by_reason), 'reason')}"])
 
 
 def _wrapped(text: str) -> str:

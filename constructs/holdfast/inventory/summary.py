@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.cfn.template import StackSeen
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
-from holdfast.inventory.listing import assumed_of_store
+from holdfast.estate.provenance import assumed_of
 from holdfast.kinds.base import StoreSubject
 from holdfast.kinds.kinds import find, subject
 from holdfast.kinds.table.template import observe
@@ -54,8 +54,7 @@ def summary(outdir: Path, estate: Estate) -> str:
                 sum(len(s.indexes) for s in seen if isinstance(s.indexes, dict)),
                 len(stores),
                 *(sum(g in s.guards(p.policy.tags) for s in seen) + sum(_has(s, g) for s in stores) for g in COLUMNS),
-                sum(1 for t in p.tables for _ in p.assumptions(t))
-                + sum(len(assumed_of_store(p, s.store)) for s in stores),
+                len(assumed_of(p)),
             ]
             total = [a + b for a, b in zip(total, counts, strict=True)]
             rows.append([env.label, p.region, p.name, *map(str, counts)])

@@ -9,14 +9,9 @@ from datetime import date
 from enum import Enum, Flag, auto
 from ipaddress import ip_network
 from string import Formatter
-from typing import TYPE_CHECKING
 
 from holdfast.model.declaration import DeclarationError, Located, checked
 from holdfast.model.environment import Environment
-
-if TYPE_CHECKING:
-    pass
-
 
 KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:([a-z0-9-]+|\{region\}):(\d{12}|\{account\}):key/[\w{}-]+")
 
@@ -106,29 +101,6 @@ _CALLED: Mapping[Guard, tuple[str, str]] = {
     Guard.ALARMS: ("alarms", "ALARMS"),
 }
 NONE = Guard(0)
-
-
-class Fact(Enum):
-    """What about a declaration can be assumed rather than documented."""
-
-    OWNER = "owner"
-    KEY = "key"
-    KEY_TYPES = "key types"
-    INDEX = "index"
-    INDEX_KEY = "index key"
-    INDEX_TYPES = "index key types"
-    PROJECTION = "projection"
-    ADDITION = "addition"
-    EXPIRY = "expiry"
-
-
-@checked
-@dataclass(frozen=True, slots=True)
-class Assumed:
-    """A fact that no source gives: chosen here, with the reason, until the live table confirms it."""
-
-    fact: Fact
-    reason: str
 
 
 @checked

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from holdfast.model.declaration import DeclarationError, Located, checked
 from holdfast.model.facts import NONE, Data, Durable, Guard, Transient, Waiver, construct_id, fill, unknown_placeholders
+from holdfast.model.provenance import Source, Sources
 
 LEGAL_NAME = re.compile(r"[a-z](-?[a-z0-9])+")  # of RDS, ElastiCache, MSK and S3 alike
 LONGEST_NAME = 40  # of a cache; RDS and MSK take more
@@ -61,6 +62,8 @@ class Store(Located):
     lifetime: Durable | Transient
     floor: Guard = NONE
     waivers: tuple[Waiver, ...] = ()
+    source: Source = ()  # where name, purpose and whatever else stands on its own line come from
+    sources: Sources = field(default_factory=dict, hash=False)  # where single facts come from
 
     @property
     def id(self) -> str:

@@ -6,20 +6,27 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.estate.placement import Placed
+from holdfast.estate.provenance import assumptions
 from holdfast.kinds.table.declaration import Attribute, AttributeType, Index, Key, LocalIndex, Projection, Table
 from holdfast.kinds.table.observed import Observed
 from holdfast.model.declaration import DeclarationError
-from holdfast.model.facts import Fact
+from holdfast.model.provenance import OF_INDEXES, Fact
 from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import AssumedFact
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, Outcome, Verdict, fail, unknown
 
+TYPES = frozenset({Fact.KEY_TYPES, Fact.INDEX_TYPES})
+SHOWN = OF_INDEXES | TYPES | {Fact.KEY, Fact.PROJECTION, Fact.TTL}  # what a live table can confirm or refute
+
 
 def confirm(s: AssumedFact) -> Verdict:
     """What a live table says of a fact that was assumed of it."""
-    table, assumption, seen, fact = s.table, s.assumption, s.seen, s.assumption.assumed.fact
-    what = f"{fact.value} of {assumption.index}" if assumption.index else fact.value
+    table, stated, seen = s.table, s.assumption, s.seen
+    what = f"{stated.fact} of {stated.part}" if stated.part else stated.fact
+    fact = stated.assumed.fact if stated.assumed else None
+    if fact not in SHOWN:
+        return EXEMPT  # an account does not show it
     for part in (seen.key, seen.indexes, seen.local_indexes, seen.ttl):
         if isinstance(part, Unknown):
             return unknown(f"{what}: {part.reason}")
@@ -31,7 +38,8 @@ def confirm(s: AssumedFact) -> Verdict:
             same = _names(seen.key) == _names(table.key)
             return _said(what, same, f"key={key_line(seen.key)},")
         case Fact.KEY_TYPES | Fact.INDEX_TYPES:
-            wrong = [a for a in _attributes(seen) if a.name in _kinds(table) and _kinds(table)[a.name] is not a.kind]
+            kinds = {a.name: a.kind for a in table.attributes if a.name in stated.names}
+            wrong = [a for a in _attributes(seen) if kinds.get(a.name, a.kind) is not a.kind]
             return _said(what, not wrong, ", ".join(attribute_line(a) for a in wrong))
         case Fact.PROJECTION:
             different = [
@@ -39,21 +47,36 @@ def confirm(s: AssumedFact) -> Verdict:
             ]
             lines = ((lsi_line if i.name in local else gsi_line)(i) for i in different)
             return _said(what, not different, ", ".join(lines))
-        case Fact.EXPIRY:
+        case Fact.TTL:
             return _said(what, seen.ttl == table.lifetime.ttl, f"ttl={_quoted(seen.ttl)}" if seen.ttl else "no ttl=")
-        case Fact.INDEX | Fact.INDEX_KEY | Fact.ADDITION:
-            assert assumption.index
-            found = indexes.get(assumption.index)
+        case _:  # of one index
+            assert stated.part
+            guess, others = declared[stated.part], _others(declared, seen)
+            found = indexes.get(stated.part)
+            if found is None and Fact.INDEX_NAME in _assumed(guess):
+                found = _alike(guess, others)
             if isinstance(found, Unknown):
                 return unknown(f"{what}: {found.reason}")
-            if found is not None:
-                same = _names(found.key) == _names(declared[assumption.index].key)
-                line = lsi_line if assumption.index in local else gsi_line
-                return _said(what, same, f"{line(found)},")
-            others = [i for n, i in _global(seen).items() if n not in declared and isinstance(i, Index)]
-            return _said(what, False, ", ".join(map(gsi_line, others)) or "no such index: drop it")
-        case Fact.OWNER:
-            return EXEMPT  # an account does not show who owns a table
+            if found is None:
+                return _said(what, False, ", ".join(map(gsi_line, others)) or "no such index: drop it")
+            same = found.name == guess.name if fact is Fact.INDEX_NAME else _names(found.key) == _names(guess.key)
+            line = lsi_line if stated.part in local else gsi_line
+            return _said(what, same, f"{line(found)},")
+
+
+def _assumed(index: Index) -> set[Fact]:
+    return {a.fact for a in index.assumed}
+
+
+def _others(declared: Collection[str], seen: Observed) -> list[Index]:
+    """The live global indexes of no declared name."""
+    return [i for n, i in _global(seen).items() if n not in declared and isinstance(i, Index)]
+
+
+def _alike(guess: Index, others: Sequence[Index]) -> Index | None:
+    """The one that is meant where only the name was a guess: of the same key, or the only one left."""
+    same = [i for i in others if _names(i.key) == _names(guess.key)]
+    return same[0] if same else others[0] if len(others) == 1 else None
 
 
 def _said(what: str, same: bool, line: str) -> Verdict:
@@ -76,24 +99,28 @@ RULES = (ASSUMED,)
 
 def corrected(placed: Placed, table: Table, seen: Observed) -> Table:
     """``table`` with the live values of what was only assumed, so that one wrong guess is one finding and not five."""
-    facts = {a.assumed.fact for a in placed.assumptions(table) if a.index is None}
+    guesses = [s for s in assumptions(placed, table) if s.part is None]
+    facts = {s.assumed.fact for s in guesses if s.assumed}
     if isinstance(seen.key, Unknown) or isinstance(seen.indexes, Unknown):
         return table
-    kinds = {a.name: a.kind for a in _attributes(seen)}
+    typed = {name for s in guesses if s.assumed and s.assumed.fact in TYPES for name in s.names}
+    kinds = {a.name: a.kind for a in _attributes(seen) if a.name in typed}
     indexes = list(table.indexes)
-    spare = [i for n, i in seen.indexes.items() if isinstance(i, Index) and n not in {d.name for d in indexes}]
+    spare = _others({d.name for d in indexes}, seen)
     for n, declared in enumerate(indexes):
         live = seen.indexes.get(declared.name)
         if declared.assumed and isinstance(live, Index):
             indexes[n] = replace(declared, key=live.key)
-        elif declared.assumed and declared.assumed.fact is Fact.INDEX and live is None and spare:
+        elif live is None and Fact.INDEX_NAME in _assumed(declared) and (found := _alike(declared, spare)):
+            indexes[n] = found
+            spare.remove(found)
+        elif live is None and Fact.INDEX in _assumed(declared) and spare:
             indexes[n] = spare.pop(0)
         if Fact.PROJECTION in facts and isinstance(live, Index):
             indexes[n] = replace(indexes[n], projection=live.projection, include=live.include)
     key = seen.key if Fact.KEY in facts else table.key
-    if facts & {Fact.KEY_TYPES, Fact.INDEX_TYPES}:
-        key = _retyped(key, kinds)
-        indexes = [replace(i, key=_retyped(i.key, kinds)) for i in indexes]
+    key = _retyped(key, kinds)
+    indexes = [replace(i, key=_retyped(i.key, kinds)) for i in indexes]
     local = tuple(_local(i, seen, kinds, facts) for i in table.local_indexes)
     try:
         return replace(table, key=key, indexes=tuple(indexes), local_indexes=local, low_cardinality=(), renamed={})
@@ -109,8 +136,6 @@ def _local(
         declared = replace(declared, sort=live.key.sort)
     if isinstance(live, Index) and Fact.PROJECTION in facts:
         declared = replace(declared, projection=live.projection, include=live.include)
-    if {Fact.KEY_TYPES, Fact.INDEX_TYPES}.isdisjoint(facts):
-        return declared
     return replace(declared, sort=Attribute(declared.sort.name, kinds.get(declared.sort.name, declared.sort.kind)))
 
 
@@ -121,10 +146,6 @@ def _retyped(key: Key, kinds: Mapping[str, AttributeType]) -> Key:
 
 def _names(key: Key) -> tuple[str, ...]:
     return tuple(a.name for a in key.attributes)
-
-
-def _kinds(table: Table) -> dict[str, AttributeType]:
-    return {a.name: a.kind for a in table.attributes}
 
 
 def _attributes(seen: Observed) -> tuple[Attribute, ...]:

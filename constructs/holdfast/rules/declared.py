@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from holdfast.estate import provenance
 from holdfast.estate.estate import Estate
-from holdfast.estate.placement import Placed
 from holdfast.estate.stack import Stack
 from holdfast.kinds.table.access import Entity, Match, Pattern
-from holdfast.kinds.table.declaration import Key, Projection, Table
+from holdfast.kinds.table.declaration import Index, Key, Projection, Table
 from holdfast.kinds.table.reserved import RESERVED
 from holdfast.model.environment import Tier
+from holdfast.model.facts import Data, Guard
+from holdfast.model.provenance import ASSUMED, Fact
 
 MANY_COPIES = 5  # writes per new item from which on a table is worth a look
 MILLISECONDS = 10**11  # as seconds this is the year 5138, as milliseconds 1973
@@ -40,7 +42,18 @@ class Declared:
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:
-        return tuple(p for p in self.stack.patterns if p.table == self.table.name)
+        return self.stack.patterns_of(self.table)
+
+    @property
+    def known(self) -> tuple[Index, ...]:
+        """The indexes of which more is known than that there is one: of an assumed one nothing can be said."""
+        return tuple(i for i in self.table.every_index if all(a.fact is not Fact.INDEX for a in i.assumed))
+
+    @property
+    def known_keys(self) -> Iterator[tuple[str, Key]]:
+        """The table's own key under the empty name, then those of its known indexes."""
+        yield "", self.table.key
+        yield from ((i.name, i.key) for i in self.known)
 
     @property
     def items(self) -> tuple[dict[str, str], ...]:
@@ -74,7 +87,7 @@ Found = Iterator[tuple[str, str]]
 
 def redundant(d: Declared) -> Found:
     own = d.table.key
-    for index in d.table.every_index:
+    for index in d.known:
         if index.key.partition == own.partition and index.key.sort in (None, own.sort):
             yield (
                 index.name,
@@ -105,7 +118,7 @@ def _always_with(d: Declared, name: str, other: str) -> bool:
 
 
 def unwritten(d: Declared) -> Found:
-    for index in d.table.every_index if d.items else ():
+    for index in d.known if d.items else ():
         names = [a.name for a in index.key.attributes]
         if not any(item.keys() >= set(names) for item in d.items):
             never = [name for name in names if not any(name in item for item in d.items)]
@@ -114,8 +127,8 @@ def unwritten(d: Declared) -> Found:
 
 
 def unused(d: Declared) -> Found:
-    used = {p.index for p in d.patterns if not p.unsupported}
-    for index in d.table.every_index if d.stack.patterns else ():
+    used = {p.index for p in d.patterns}  # one that cannot work is a finding of its own
+    for index in d.known if used else ():
         if index.name not in used:
             yield index.name, f"{index.name} is read by none of the stack's access patterns"
 
@@ -140,11 +153,13 @@ def dotted(d: Declared) -> Found:
             yield part, f"{_called(part)} is keyed on {name}: a name with a dot, not a path into a map"
 
 
-def boolean(d: Declared) -> Found:
+def wrong_type(d: Declared) -> Found:
     booleans = {name for entity in d.entities for name in entity.booleans}
     for part, name in _key_attributes(d):
         if name in booleans:
             yield part, f"{_called(part)} is keyed on {name}, which the documented items hold as a Boolean"
+        if name in d.table.mixed:
+            yield part, f"{_called(part)} is keyed on {name}, which items hold in more than one type"
 
 
 def reserved(d: Declared) -> Found:
@@ -160,13 +175,13 @@ def renamed(d: Declared) -> Found:
 
 
 def low_cardinality(d: Declared) -> Found:
-    for part, key in d.keys:
+    for part, key in d.known_keys:
         if key.partition.name in d.table.low_cardinality:
             yield part, f"{_called(part)} is partitioned by {key.partition.name}, which has few distinct values"
 
 
 def _key_attributes(d: Declared) -> Iterator[tuple[str, str]]:
-    return ((part, a.name) for part, key in d.keys for a in key.attributes)
+    return ((part, a.name) for part, key in d.known_keys for a in key.attributes)
 
 
 def _called(part: str) -> str:
@@ -274,6 +289,28 @@ def astray(d: Declared) -> Found:
         yield "", f"it is replaced by {successor}, which no stack declares"
 
 
+def weakened(d: Declared) -> Found:
+    """A successor that has fewer guards than what it replaces, in an environment that has both."""
+    state = d.table.state
+    if not state.replaced_by or state.fewer_guards:
+        return
+    lost = Guard(0)
+    for here in (p for p in d.estate.placements() if p.stack is d.stack and d.table in p.tables):
+        for there in (p for p in d.estate.placements([here.env]) if p.region == here.region):
+            for successor in (t for t in there.tables if t.name == state.replaced_by):
+                lost |= here.required(d.table) & ~there.required(successor) & ~(Guard.TTL | Guard.TAGS)
+    if lost:
+        yield "", f"its successor {state.replaced_by} has fewer guards: not {lost.label}"
+
+
+def crossing(d: Declared) -> Found:
+    wall, identities = d.stack.wall, d.stack.identities
+    if wall is None or d.table.data is not Data.PERSONAL:
+        return
+    if all(identities.get(a.name) != wall for _, key in d.keys for a in key.attributes):
+        yield "", f"no key of it is a {wall}: only the application keeps the data of one {wall} from another's"
+
+
 def misnamed(d: Declared) -> Found:
     for naming in d.estate.policy.naming:
         if naming.breaks(d.stack.id, d.table.name):
@@ -290,7 +327,18 @@ def untold(d: DeclaredStack) -> Found:
 
 
 def assumed(d: Declared) -> Found:
-    # The environment fills in names only; what is assumed is the same in all of them.
-    assumptions = Placed(d.stack, d.estate.environments[0]).assumptions(d.table)
-    if facts := dict.fromkeys(a.assumed.fact.value for a in assumptions):
-        yield "", f"assumed and not documented: {', '.join(facts)}"
+    """What is assumed of a table in any of its environments; every one counts a fact once."""
+    places = (p for p in d.estate.placements() if p.stack is d.stack and d.table in p.tables)
+    yield from _assumed(s for p in places for s in provenance.of_table(p, d.table))
+
+
+def assumed_of_stack(d: DeclaredStack) -> Found:
+    """What is assumed of the stack as a whole, and of its stores other than tables."""
+    places = [p for p in d.estate.placements() if p.stack is d.stack]
+    stores = (s for p in places for store in p.stores for s in provenance.of_store(p, store))
+    yield from _assumed([s for p in places for s in provenance.of_stack(p)] + list(stores))
+
+
+def _assumed(facts: Iterable[provenance.Stated]) -> Found:
+    if known := dict.fromkeys(s.fact for s in facts if s.origin.kind == ASSUMED):
+        yield "", f"assumed and not documented: {', '.join(known)}"

@@ -44,7 +44,7 @@ def _finding(rule: Rule, stack: Stack, table: Table | None, said: Verdict) -> Fi
         environment=None,
         source=Source.DECLARATION,
         where="/".join(filter(None, (stack.id, name, said.part))),
-        fix=rule.remediation.format(table=name, stack=stack.id),
+        fix=rule.remediation.format(table=name or stack.id, stack=stack.id),
     )
 
 
@@ -120,18 +120,19 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="HF405",
-        title="Key attributes are not Booleans",
+        title="Key attributes have one type, which is not Boolean",
         why=(
             "A key is a String, a Number or Binary. DynamoDB refuses to store an item that has a Boolean where the "
             "table or an index has a key attribute, so an application that follows its own documentation cannot "
-            "write. Some emulators accept it, so the error may first show in production."
+            "write. The same holds for an item whose attribute has another type than the key, and for an empty String. "
+            "Some emulators accept all of these, so the error may first show in production."
         ),
         remediation=(
-            'Write 0 or 1, declare the key attribute as number("…") in {table}, and take the attribute out of '
-            "booleans=(…) of its Entity once the applications do so."
+            "Write one type everywhere, 0 or 1 for a Boolean, declare the key attribute of {table} with it, and take "
+            "the attribute out of booleans=(…) or mixed=(…) once the applications do so."
         ),
         severity=Severity.HIGH,
-        checks=(_each(check.boolean),),
+        checks=(_each(check.wrong_type),),
     ),
     Rule(
         id="HF406",
@@ -283,10 +284,13 @@ RULES: tuple[Rule, ...] = (
         ),
         remediation=(
             "`holdfast list --assumed` prints each value, and `holdfast audit --env all` compares those of {table} with the live "
-            "table: correct the declaration and delete assumed=."
+            "account: correct the declaration and delete assumed=."
         ),
         severity=Severity.INFO,
-        checks=(_each(check.assumed),),
+        checks=(
+            _each(check.assumed),
+            Check(check.DeclaredStack, lambda d: _failures(check.assumed_of_stack(d))),
+        ),
     ),
     Rule(
         id="HF416",
@@ -325,5 +329,34 @@ RULES: tuple[Rule, ...] = (
         ),
         severity=Severity.MEDIUM,
         checks=(_each(check.misnamed),),
+    ),
+    Rule(
+        id="HF419",
+        title="A successor has every guard of what it replaces",
+        why=(
+            "The data moves to the table that is named in replaced_by=. What protects it here and not there is lost "
+            "with the move, although no declaration changes on that day."
+        ),
+        remediation=(
+            "Give the successor of {table} the guards that are missing, or write the reason into fewer_guards= of its "
+            "state."
+        ),
+        severity=Severity.HIGH,
+        checks=(_each(check.weakened),),
+    ),
+    Rule(
+        id="HF420",
+        title="Personal data behind a wall carries the wall in a key",
+        why=(
+            "The stack says by which identity the data of its customers is separated. Every reader of a table without a "
+            "key of that identity can read across the wall, and an IAM policy with a condition on leading keys cannot "
+            "prevent it."
+        ),
+        remediation=(
+            "Add an index that begins with the wall's identity to {table} and restrict readers to it, or keep the "
+            "separation in the application and say so where readers are granted."
+        ),
+        severity=Severity.INFO,
+        checks=(_each(check.crossing),),
     ),
 )

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from holdfast.cfn.template import StackSeen
-from holdfast.estate.placement import Assumption, Placed
+from holdfast.estate.placement import Placed
+from holdfast.estate.provenance import Stated
 from holdfast.estate.stack import Processor
 from holdfast.kinds.table.declaration import Table
 from holdfast.kinds.table.observed import Observed
@@ -219,7 +220,7 @@ class AssumedFact:
     """A fact that was assumed of a table that is live."""
 
     table: Table
-    assumption: Assumption
+    assumption: Stated
     seen: Observed
 
 

@@ -170,7 +170,7 @@ def test_expiry_is_not_turned_on_by_a_guess_nor_on_durable_data_unless_it_is_nam
     assert [c.rule for c in lifetime(only={"HF006"}).changes] == ["HF006"]
     (durable,) = lifetime().left
     assert durable.why == "a TTL deletes items of a durable table: `--only HF006` turns it on"
-    guess = lifetime(Assumed(Fact.EXPIRY, "nobody knows"), only={"HF006"})
+    guess = lifetime(Assumed(Fact.TTL, "nobody knows"), only={"HF006"})
     assert guess.changes == []
     assert "is assumed" in guess.left[0].why
 

@@ -53,8 +53,9 @@ from holdfast.cfn.template import Source, StackSeen
 from holdfast.contract import make
 from holdfast.contract.diff import Kind, diff
 from holdfast.estate.placement import Placed
+from holdfast.estate.provenance import assumptions
 from holdfast.fix.plan import plan
-from holdfast.inventory.listing import entry
+from holdfast.inventory.entries import entry
 from holdfast.inventory.pages import tables as page
 from holdfast.kinds.table import live
 from holdfast.kinds.table.declaration import Index, LocalIndex
@@ -735,7 +736,7 @@ def test_assumed_facts_of_indexes_are_confirmed_and_corrected_with_lines_to_past
         assumed=(Assumed(Fact.PROJECTION, "a guess"),),
     )
     placed = Placed(stack(guessed), HERE)
-    said = [confirm(AssumedFact(guessed, a, observed())).detail for a in placed.assumptions(guessed)]
+    said = [confirm(AssumedFact(guessed, a, observed())).detail for a in assumptions(placed, guessed)]
     assert said == [
         'projection: refuted by the live table, which has gsi("owner", include=("status", "total",)), '
         'gsi("city", projection=Projection.KEYS_ONLY), lsi("paidAt", include=("total",))',

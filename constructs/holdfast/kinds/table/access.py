@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from holdfast.model.declaration import checked
+from holdfast.model.provenance import Assumed, Source, Sources
 
 if TYPE_CHECKING:
-    from holdfast.kinds.table.declaration import Table
+    from holdfast.kinds.table.declaration import Index, Table
 
 
 @checked
@@ -37,10 +38,36 @@ class Entity:
     expires_after: timedelta | None = None
     booleans: tuple[str, ...] = ()  # those attributes that the documented items hold as Boolean
     documented_ttl: tuple[datetime, int] | None = None  # when the documented sample was created, and its TTL
+    departs: Mapping[str, str] = field(default_factory=dict, hash=False)  # what of that sample is not written: why
+    source: Source = ()
+    sources: Sources = field(default_factory=dict, hash=False)
+    assumed: tuple[Assumed, ...] = ()
 
     def ttl(self, at: datetime) -> int | None:
         """Seconds since the epoch, computed and never typed; None for what does not expire."""
         return int((at + self.expires_after).timestamp()) if self.expires_after else None
+
+
+@checked
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """Entities of one table that are written together or not at all."""
+
+    id: str
+    purpose: str
+    table: str
+    entities: tuple[str, ...]  # their types; of each, its own item is put
+    source: Source = ()
+
+    def request(
+        self, entities: Sequence[Entity], table: str, values: Mapping[str, str], more: Mapping[str, Any]
+    ) -> list[dict[str, Any]]:
+        """The TransactItems of boto3's resource: every item rendered, with whatever else it holds by type."""
+        own = {e.type: e.items[0] for e in entities if e.table == self.table}
+        return [
+            {"Put": {"TableName": table, "Item": {**own[t].render(values), "EntityType": t, **more.get(t, {})}}}
+            for t in self.entities
+        ]
 
 
 @checked
@@ -52,6 +79,7 @@ class Relation:
     attribute: str
     to_table: str
     to_attribute: str
+    source: Source = ()
 
 
 class Match(Enum):
@@ -76,6 +104,7 @@ class Pattern:
     newest_first: bool = False
     only: Mapping[str, Any] = field(default_factory=dict, hash=False)
     unsupported: str | None = None
+    source: Source = ()
 
     def request(self, table: Table, values: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
         """The boto3 table method and arguments that ask this; all names are placeholders, reserved words included."""
@@ -107,3 +136,15 @@ class Pattern:
             request["ExpressionAttributeNames"][f"#f{n}"] = name
             request["ExpressionAttributeValues"][f":f{n}"] = value
         return "query", request
+
+
+def index_pattern(table: Table, index: Index) -> Pattern:
+    """The question that an index with a purpose answers: all items of one partition."""
+    return Pattern(
+        id=index.name,
+        purpose=index.purpose,
+        table=table.name,
+        index=index.name,
+        partition="{value}",
+        source=index.source,
+    )

@@ -7,24 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from holdfast.kinds.table.extra import Extra
 from holdfast.model.declaration import DeclarationError, checked
 from holdfast.model.environment import Environment
+from holdfast.model.facts import NONE, PLACEHOLDERS, Guard, fill, unknown_placeholders
+from holdfast.model.provenance import OF_INDEXES, Assumed, Fact, Source
 from holdfast.model.store import Store
-
-if TYPE_CHECKING:
-    pass
-from holdfast.model.facts import (
-    NONE,
-    PLACEHOLDERS,
-    Assumed,
-    Fact,
-    Guard,
-    fill,
-    unknown_placeholders,
-)
 
 # DynamoDB's own limits: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
@@ -105,7 +95,9 @@ class Index:
     projection: Projection = Projection.ALL
     include: tuple[str, ...] = ()  # in alphabetical order, because DynamoDB has none
     billing: Provisioned | None = field(default=None, compare=False)
-    assumed: Assumed | None = field(default=None, compare=False)
+    purpose: str = field(default="", compare=False)  # what it is asked for; the stack has an access pattern for it
+    assumed: tuple[Assumed, ...] = field(default=(), compare=False)
+    source: Source = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "include", tuple(sorted(self.include)))
@@ -120,7 +112,9 @@ class LocalIndex:
     sort: Attribute
     projection: Projection = Projection.ALL
     include: tuple[str, ...] = ()
-    assumed: Assumed | None = field(default=None, compare=False)
+    purpose: str = field(default="", compare=False)
+    assumed: tuple[Assumed, ...] = field(default=(), compare=False)
+    source: Source = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "include", tuple(sorted(self.include)))
@@ -144,7 +138,9 @@ def gsi(
     projection: Projection | None = None,
     include: tuple[str, ...] = (),
     billing: Provisioned | None = None,
-    assumed: str | Assumed | None = None,
+    purpose: str = "",
+    assumed: str | Assumed | tuple[Assumed, ...] = (),
+    source: Source = (),
 ) -> Index:
     """A global index, named ``<partition>[-<sort>]-index`` unless told otherwise.
 
@@ -157,7 +153,9 @@ def gsi(
         _projection(projection, include),
         include,
         billing,
+        purpose,
         _assumed(assumed),
+        source,
     )
 
 
@@ -167,21 +165,24 @@ def lsi(
     name: str | None = None,
     projection: Projection | None = None,
     include: tuple[str, ...] = (),
-    assumed: str | Assumed | None = None,
+    purpose: str = "",
+    assumed: str | Assumed | tuple[Assumed, ...] = (),
+    source: Source = (),
 ) -> LocalIndex:
     """A local index, named ``<sort>-index`` unless told otherwise: ``local_indexes=(lsi("createdAt"),)``."""
     attribute = _attribute(sort)
-    return LocalIndex(
-        name or f"{attribute.name}-index", attribute, _projection(projection, include), include, _assumed(assumed)
-    )
+    name = name or f"{attribute.name}-index"
+    return LocalIndex(name, attribute, _projection(projection, include), include, purpose, _assumed(assumed), source)
 
 
 def _projection(projection: Projection | None, include: tuple[str, ...]) -> Projection:
     return projection or (Projection.INCLUDE if include else Projection.ALL)
 
 
-def _assumed(assumed: str | Assumed | None) -> Assumed | None:
-    return Assumed(Fact.INDEX, assumed) if isinstance(assumed, str) else assumed
+def _assumed(assumed: str | Assumed | tuple[Assumed, ...]) -> tuple[Assumed, ...]:
+    if isinstance(assumed, tuple):
+        return assumed
+    return (Assumed(Fact.INDEX, assumed) if isinstance(assumed, str) else assumed,)
 
 
 @checked
@@ -231,6 +232,7 @@ class State:
     usage: Usage = Usage.ACTIVE
     governance: Governance = Governance.STACK
     replaced_by: str | None = None
+    fewer_guards: str = ""  # why its successor may have fewer than it has itself
     archive_phase: int | None = None
     sighting: Sighting | None = None
 
@@ -252,6 +254,7 @@ class Table(Store):
     state: State = State()
     assumed: tuple[Assumed, ...] = ()
     low_cardinality: tuple[str, ...] = ()  # key attributes with few distinct values
+    mixed: tuple[str, ...] = ()  # attributes that items hold in more than one type
     renamed: Mapping[str, str] = field(default_factory=dict, hash=False)  # key attribute: its name in new items
     tags: Mapping[str, str] = field(default_factory=dict, hash=False)  # its own, beside those of stack and policy
     logical_id: str | None = None  # what its template calls it, where it was made before its declaration
@@ -278,6 +281,8 @@ class Table(Store):
         for name in sorted({n for n in names if names.count(n) > 1}):
             yield f"two indexes are called {name}; give one another name="
         yield from self._index_problems()
+        for fact in (a.fact for a in self.assumed if a.fact in OF_INDEXES):
+            yield f"{fact.value!r} is assumed of an index; say so on the index"
         for owner, k in (("its key", self.key), *((f"index {i.name}", i.key) for i in self.every_index)):
             if k.sort and k.partition.name == k.sort.name:
                 yield f"{owner} uses {k.partition.name} as partition and as sort key; drop the sort key"
@@ -288,9 +293,9 @@ class Table(Store):
             yield f"logical_id={self.logical_id!r}: CloudFormation takes letters and digits only"
         if self.recovery_days is not None and not 1 <= self.recovery_days <= 35:
             yield f"recovery_days={self.recovery_days} is outside DynamoDB's 1 to 35 days"
-        for fact, about in (("low_cardinality", set(self.low_cardinality)), ("renamed", set(self.renamed))):
+        for said, about in (("low_cardinality", set(self.low_cardinality)), ("renamed", set(self.renamed))):
             for name in sorted(about - {a.name for a in self.attributes}):
-                yield f"{fact} names {name}, which is in no key of the table; correct it or drop it"
+                yield f"{said} names {name}, which is in no key of the table; correct it or drop it"
         kinds: dict[str, AttributeType] = {}
         for a in self.attributes:
             if kinds.setdefault(a.name, a.kind) is not a.kind:
@@ -322,7 +327,15 @@ class Table(Store):
     def every_index(self) -> tuple[Index, ...]:
         """The global indexes, then the local ones with their whole keys."""
         local = (
-            Index(i.name, Key(self.key.partition, i.sort), i.projection, i.include, assumed=i.assumed)
+            Index(
+                i.name,
+                Key(self.key.partition, i.sort),
+                i.projection,
+                i.include,
+                purpose=i.purpose,
+                assumed=i.assumed,
+                source=i.source,
+            )
             for i in self.local_indexes
         )
         return (*self.indexes, *local)
