@@ -137,8 +137,10 @@ def test_tags(row: list[str], tables: dict[str, Json]) -> None:
     assert tags["Name"] == row[0]
     assert tags["DataClass"] == ("personal" if row[5] == "cmk" else "operational")
     in_prod = WITNESS.index(f"\n{row[0]} ") < WITNESS.index("\ntest\n")
-    assert tags["Environment"] == ("prod" if in_prod else "test")
-    assert tags["System"] == {"acs": "acs", "miy": "miyabi"}.get(row[0][:3], "callytics")
+    system = {"acs": "acs", "miy": "miyabi"}.get(row[0][:3], "callytics")
+    assert tags["System"] == system
+    prod = "production" if system == "miyabi" else "prod"
+    assert tags["Environment"] == (prod if in_prod else "test")
 
 
 def test_streams(tables: dict[str, Json]) -> None:

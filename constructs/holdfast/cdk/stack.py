@@ -75,6 +75,10 @@ def add_stores(scope: Construct, placed: Placed, root: Path, key: kms.IKey, topi
 
 def _said(placed: Placed) -> dict[str, object]:
     """What comparisons of contracts, which know no estate, have to be told of its names."""
-    renamed, label = placed.policy.renamed_tags, placed.env.label
-    own = placed.env.tier is Tier.PROD and label not in PRODUCTION
-    return {**({"Tags": renamed} if renamed else {}), **({"Production": label} if own else {})}
+    renamed, label, tagged = placed.policy.renamed_tags, placed.env.label, placed.environment_name
+    said: dict[str, object] = {"Tags": renamed} if renamed else {}
+    if tagged != label:
+        said["Environment"] = label
+    if placed.env.tier is Tier.PROD and tagged not in PRODUCTION:
+        said["Production"] = tagged
+    return said

@@ -263,7 +263,8 @@ class _Stack:
     def _of_stack(self, d: Difference) -> Change:
         if d.path[:2] == ("stack", "terminationProtection") and d.before is True:
             return self._differs(Kind.WEAKENED, d, says="termination protection is lost")
-        if d.path == ("stack", "tags", "Environment") and d.before in production(self.base or {}):
+        words = production(self.base or {})
+        if d.path == ("stack", "tags", "Environment") and d.before in words and d.after not in words:
             return self._differs(Kind.WEAKENED, d, says="production environment is lost")
         if d.path[:2] in (("stack", "name"), ("stack", "environment")):
             says = "CloudFormation makes another stack, and the old one stays as it is"

@@ -11,7 +11,7 @@ from holdfast.cfn.compare import ABSENT, value_at
 from holdfast.cfn.strength import RETAINED, kept, one_of, own_key
 from holdfast.cfn.tree import items, read
 from holdfast.contract import deletes, policies
-from holdfast.contract.tags import PRODUCTION, names, production
+from holdfast.contract.tags import PRODUCTION, environment_label, names, production
 from holdfast.kinds.bucket.guards import key as bucket_key
 from holdfast.kinds.kinds import KINDS
 from holdfast.kinds.table import guards as table
@@ -239,8 +239,10 @@ def tag(resource: Json, name: str) -> Any:
 
 
 def environment(contract: Json) -> str:
-    """What an environment is called: the stack's tag Environment, else its account and region."""
+    """What an environment is called: its label, the stack's tag Environment, else its account and region."""
     of = stack(contract)
+    if said := environment_label(contract):
+        return said
     used = names(contract).get("Environment", "Environment")
     return str(read(of, ("tags", "Environment")) or read(of, ("tags", used)) or of.get("environment") or "")
 

@@ -22,6 +22,12 @@ def production(contract: Json) -> tuple[str, ...]:
     return (*PRODUCTION, found) if isinstance(found, str) else PRODUCTION
 
 
+def environment_label(contract: Json) -> str | None:
+    """The environment's label, which its template tells where a tag says another name."""
+    found = _said(contract, "Environment")
+    return found if isinstance(found, str) else None
+
+
 def _said(contract: Json, name: str) -> Any:
     found: Any = contract.get("template", {})
     for step in ("Metadata", "Holdfast", name):

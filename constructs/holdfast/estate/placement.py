@@ -128,7 +128,7 @@ class Placed:
         """What everything in the stack is tagged with: the stack's own tags, and those that the policy requires."""
         values = {
             TagSource.SYSTEM: self.stack.system,
-            TagSource.ENVIRONMENT: self.env.label,
+            TagSource.ENVIRONMENT: self.environment_name,
             TagSource.OWNER: self.stack.owner,
         }
         required = {

@@ -18,7 +18,7 @@ from support import Json
 
 from holdfast import Environment, Guard, Table
 from holdfast.cfn import normal
-from holdfast.contract import text
+from holdfast.contract import guards, text
 from holdfast.contract.diff import SERIOUS, Change, Kind, diff
 from holdfast.contract.groups import blocks
 from holdfast.policy.required import lifetime, required
@@ -779,7 +779,7 @@ def test_a_store_that_is_copied_elsewhere_says_so() -> None:
 
 
 def in_live(edit: Callable[[Json], None]) -> dict[str, Json]:
-    stacks = [id_ for id_, c in CONTRACTS.items() if c["stack"]["tags"]["shop:stage"] == "live"]
+    stacks = [id_ for id_, c in CONTRACTS.items() if guards.environment(c) == "live"]
     return edited(*((id_, edit) for id_ in stacks))
 
 

@@ -38,6 +38,10 @@ def test_the_template_tells_the_name_of_production_and_of_tags() -> None:
     assert said[NEWS].keys() == {"Production", "Tags"}
     assert said[NEWS]["Production"] == LIVE.label
     assert said["Newsletter-dev"].keys() == {"Tags"}
+    assert (said["Orders-production"].keys(), said["Orders-production"]["Environment"]) == (
+        {"Tags", "Environment"},
+        LIVE.label,
+    )
 
 
 def test_a_contract_is_of_the_environment_that_its_own_tag_names() -> None:
@@ -54,6 +58,8 @@ def test_production_that_is_lost_is_told_at_the_tag_that_the_file_has() -> None:
     )
     (of_stack,) = changed((("stack", "tags", "shop:stage"), "dev"))
     assert (of_stack.kind, of_stack.path) == (Kind.WEAKENED, ("stack", "tags", "shop:stage"))
+    (renamed,) = changed((("stack", "tags", "shop:stage"), "production"))
+    assert renamed.kind is Kind.CHANGED
     (lowered,) = changed((inside("Properties", "Tags", "shop:data"), "operational"))
     assert (lowered.says, lowered.path) == ("data class is lowered", ("Properties", "Tags", "shop:data"))
 
