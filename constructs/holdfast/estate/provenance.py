@@ -101,6 +101,8 @@ def of_stack(placed: Placed) -> Iterator[Stated]:
         yield say(Fact.IDENTITY, _pairs(stack.identities))
     if stack.wall:
         yield say(Fact.WALL, stack.wall)
+    for naming in (n for n in placed.policy.naming if not n.stacks or stack.id in n.stacks):
+        yield say(Fact.NAMING, f"begin with {naming.begins}", (naming.begins,))
     for relation in stack.relations:
         value = f"{relation.to_table}.{relation.to_attribute}"
         part = f"{relation.table}.{relation.attribute}"

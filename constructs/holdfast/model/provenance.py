@@ -23,6 +23,7 @@ class Fact(Enum):
     ENCRYPTION = "encryption"
     IDENTITY = "identities"
     WALL = "data wall"
+    NAMING = "names of new tables"
     PROCESSOR = "stream processor"
     ACCESS = "access policy"
     RELATION = "relation"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -262,6 +263,12 @@ def test_an_access_pattern_may_use_a_local_index() -> None:
     assert stack(ORDERS, patterns=(paid,)).patterns == (paid,)
     _, request = paid.request(ORDERS, {"id": "7", "day": "2026"})
     assert request["ExpressionAttributeNames"] == {"#p": "id", "#s": "paidAt"}
+
+
+def test_an_access_pattern_asks_a_key_of_numbers_for_a_number() -> None:
+    """A template renders text, which the engine refuses where the key holds numbers."""
+    placed = Pattern(id="P1", purpose="", table=ORDERS.name, partition="{id}", sort="{at}")
+    assert placed.request(ORDERS, {"id": "7", "at": "8"}) == ("get_item", {"Key": {"id": "7", "at": Decimal(8)}})
 
 
 def test_an_index_has_the_capacity_of_its_table_unless_it_says_another() -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from holdfast.kinds.table.declaration import AttributeType
 from holdfast.model.declaration import checked
 from holdfast.model.provenance import Assumed, Source, Sources
 
 if TYPE_CHECKING:
-    from holdfast.kinds.table.declaration import Index, Table
+    from holdfast.kinds.table.declaration import Attribute, Index, Table
 
 
 @checked
@@ -109,8 +111,8 @@ class Pattern:
     def request(self, table: Table, values: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
         """The boto3 table method and arguments that ask this; all names are placeholders, reserved words included."""
         key = table.key if self.index is None else next(i.key for i in table.every_index if i.name == self.index)
-        partition = self.partition.format_map(values)
-        sort = None if self.sort is None else self.sort.format_map(values)
+        partition = _value(key.partition, self.partition.format_map(values))
+        sort = None if self.sort is None else _value(key.sort, self.sort.format_map(values))
         whole_key = self.match is Match.EXACT and (sort is None) == (key.sort is None)
         if self.index is None and whole_key and not self.only:
             names = [a.name for a in key.attributes]
@@ -136,6 +138,11 @@ class Pattern:
             request["ExpressionAttributeNames"][f"#f{n}"] = name
             request["ExpressionAttributeValues"][f":f{n}"] = value
         return "query", request
+
+
+def _value(of: Attribute | None, text: str) -> str | Decimal:
+    """A rendered template as the type of its key attribute: the engine refuses a text where it keeps numbers."""
+    return Decimal(text) if of is not None and of.kind is AttributeType.NUMBER else text
 
 
 def index_pattern(table: Table, index: Index) -> Pattern:
