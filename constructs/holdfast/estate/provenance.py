@@ -48,10 +48,16 @@ class _Level:
 
     assumed: tuple[Assumed, ...] = ()
     sources: Sources = field(default_factory=dict)
+    whole: Source = ()  # of all that nothing else is said of
 
     @classmethod
     def of(cls, declaration: Says) -> _Level:
         return cls(declaration.assumed, declaration.sources)
+
+    @classmethod
+    def of_table(cls, table: Table) -> _Level:
+        """A table that is inferred as a whole, as one that is newer than the document, is so in every fact."""
+        return cls(table.assumed, table.sources, table.source if isinstance(table.source, Inferred) else ())
 
     def assumption(self, fact: Fact, env: Environment) -> Assumed | None:
         about = [a for a in self.assumed if a.fact is fact and a.environment in (env, None)]
@@ -117,7 +123,7 @@ def of_stack(placed: Placed) -> Iterator[Stated]:
 
 def of_table(placed: Placed, table: Table) -> Iterator[Stated]:
     """Every fact of one table."""
-    name, levels = placed.fill(table.name), (_Level.of(table), _Level.of(placed.stack))
+    name, levels = placed.fill(table.name), (_Level.of_table(table), _Level.of(placed.stack))
     say = _Sayer(placed, name, levels)
     yield say(Fact.NAME, name, (name,), own=table.source)
     yield say(Fact.PURPOSE, table.purpose, own=table.source)
@@ -191,7 +197,7 @@ class _Sayer:
                 return Origin(ASSUMED, assumed.reason, document if found else None, found, assumed)
             if source is not None:
                 return cited(source, document)
-        return cited(own, document)
+        return cited(own or next((level.whole for level in self.levels if level.whole), ()), document)
 
 
 def _state(say: _Sayer, table: Table) -> Iterator[Stated]:
