@@ -41,7 +41,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -414,7 +414,7 @@ def _judge_all(folder: Path) -> dict[str, Findings]:
         placed = places[path.stem.partition(".")[0]]
         template = json.loads(path.read_text())
         seen = StackSeen(id=placed.id, where=path.name, template=template, region=placed.region, protected=True)
-        findings = judge(replace(ESTATE, stacks=(placed.stack,)), [seen], [placed.env], today=datetime.now(UTC).date())
+        findings = judge(ESTATE.alone(placed.stack), [seen], [placed.env], today=datetime.now(UTC).date())
         reported = [f for f in findings if f.outcome in (Outcome.FAIL, Outcome.UNKNOWN)]
         found[path.stem] = {(f.rule.id, f.where.partition("#")[2] or str(f.table)) for f in reported}
         found[path.stem] |= _compared(placed.id, template)

@@ -13,7 +13,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -92,7 +91,7 @@ def estate_of_one_table() -> Callable[[dict[str, Any], str], Any]:
     from stacks import lead_tracking
 
     if hasattr(stacks, "ESTATE"):
-        stacks.ESTATE = estate = replace(stacks.ESTATE, stacks=(lead_tracking.STACK,))
+        stacks.ESTATE = estate = stacks.ESTATE.alone(lead_tracking.STACK)
         return lambda context, out: cdk.app(estate, context, out, root=TREE)
     catalog: Any = (lead_tracking.STACK,)  # before there was an estate
     vars(stacks)["CATALOG"] = catalog

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -24,7 +23,7 @@ TRIED = ("deletion_protection_off", "deletion_policy_removed", "recovery_off", "
 
 def failed(placed: Placed, template: Json) -> set[str | None]:
     stack = seen(placed, template, account=placed.account, protected=placed.env.tier is Tier.PROD)
-    findings = judge(replace(ESTATE, stacks=(placed.stack,)), [stack], [placed.env], today=date(2026, 11, 16))
+    findings = judge(ESTATE.alone(placed.stack), [stack], [placed.env], today=date(2026, 11, 16))
     return {f.table for f in findings if f.outcome is Outcome.FAIL}
 
 

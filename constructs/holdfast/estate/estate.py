@@ -47,6 +47,11 @@ class Estate:
                 )
         self._check_names()
 
+    def alone(self, stack: Stack) -> Estate:
+        """With this stack only, and without rules of names that speak of others."""
+        naming = tuple(n for n in self.policy.naming if {*n.stacks} <= {stack.id})
+        return replace(self, stacks=(stack,), policy=replace(self.policy, naming=naming))
+
     def placements(self, environments: Iterable[Environment] | None = None) -> tuple[Placed, ...]:
         """Every stack in every place of ``environments`` that it is declared for; of all, unless some are named."""
         if environments is None:
