@@ -1,6 +1,6 @@
 """Every stack of the estate. Explicit on purpose: no discovery, no import side effects."""
 
-from holdfast import Estate
+from holdfast import Estate, Naming, Policy
 from stacks import (
     acs,
     call_analytics,
@@ -19,6 +19,16 @@ from stacks.environments import PROD, TEST
 ESTATE = Estate(
     name="platform",
     environments=(PROD, TEST),
+    policy=Policy(
+        naming=(
+            Naming(
+                begins="studio-",
+                reason="the brand's own prefix is the old one",
+                stacks=(orange_theory.STACK.id,),
+                existing=orange_theory.UNDER_THE_OLD_PREFIX,
+            ),
+        ),
+    ),
     stacks=(
         call_analytics.STACK,
         message_system.STACK,

@@ -1,15 +1,20 @@
 """RCSubscription-*-Storage: RingCentral webhook subscriptions. Source: callytics-dynamodb.md."""
 
-from holdfast import Data, Durable, Stack, Table, Transient, gsi, key
-from stacks.assumptions import COUNTED, PROJECTION, UNTYPED
-from stacks.identities import CALLYTICS
+from holdfast import Data, Durable, Fact, Inferred, Stack, Table, Transient, gsi, key
+from stacks.environments import TEST
+from stacks.identities import CALLYTICS as IDENTITIES
+from stacks.sources import ACCOUNT, CALLYTICS, CALLYTICS_TYPES, COUNTED, OF_CALLYTICS, PROJECTION, UNTYPED
 
 STACK = Stack(
     id="RCSubscription-{env}-Storage",
     system="callytics",
     owner="ringcentralSubscriptionService",
-    assumed=(UNTYPED, PROJECTION),
-    identities=CALLYTICS,
+    document=CALLYTICS,
+    source=28,
+    sources=OF_CALLYTICS | {(Fact.STACK, TEST): 149},
+    assumed=(UNTYPED, PROJECTION, ACCOUNT),
+    types=CALLYTICS_TYPES,
+    identities=IDENTITIES,
     tables=(
         Table(
             name="rc-subscription-{env}-webhook-subscriptions",
@@ -17,14 +22,26 @@ STACK = Stack(
             key=key("accountId"),
             lifetime=Durable(),
             data=Data.OPERATIONAL,
-            indexes=(gsi("subscriptionId", assumed=COUNTED),),
+            indexes=(gsi("subscriptionId", assumed=COUNTED, source=116),),
+            source=116,
+            sources={
+                (Fact.NAME, TEST): 149,
+                Fact.DATA: Inferred("an account of a company and its subscription, and nobody in it", 116),
+            },
         ),
         Table(
             name="rc-subscription-{env}-idempotency",
             purpose="Which events were handled already, so that none is handled twice.",
             key=key("id"),
             lifetime=Transient(ttl="expiration"),
-            data=Data.OPERATIONAL,
+            data=Data.PERSONAL,
+            source=117,
+            sources={
+                (Fact.NAME, TEST): 150,
+                Fact.DATA: Inferred("Powertools keeps what a handler answered, which may name a person", 117),
+                Fact.LIFETIME: (337, 347),
+                Fact.TTL: (117, 347),
+            },
         ),
     ),
 )

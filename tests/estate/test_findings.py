@@ -17,64 +17,93 @@ CALLS = "call-analytics-{env}-call-analysis-{region}"
 CONNECTIONS = "orangetheory-UserConnections-{env}"
 MIYABI = "miyabi-lambda-data-{env}"
 
-# Kept by hand: every row is a known problem of the sources.
-EXPECTED = [
-    ("HF401", "acsd2p-{env}-Users", "id-index"),
-    ("HF401", "acsd2p-{env}-Conversations", "conversation_id-index"),
-    ("HF401", "acsd2p-{env}-Threads", "conversation_id-index"),
-    ("HF401", "acsd2p-{env}-RL_AI", "associated_account-index"),
-    ("HF401", "acsd2p-{env}-RL_AWS", "associated_account-index"),
-    ("HF401", "acsd2p-{env}-EVDataCollection", "conversation_id-index"),
-    ("HF401", "acsd2p-{env}-LLMDataCollection", "conversation_id-index"),
-    ("HF401", "acsd2p-{env}-LLMReportData", "report_id-index"),
-    ("HF401", "acsd2p-{env}-Invocations", "id-index"),
-    ("HF402", "acsd2p-{env}-Conversations", "associated_account-index"),
-    ("HF403", "acsd2p-{env}-Users", "responseEmail-index"),
-    ("HF403", "acsd2p-{env}-Users", "userId-createdAt-index"),
-    ("HF404", CALLS, "staff_performance...name-callStartTime-index"),
-    ("HF404", CALLS, "call_categorization...classification-callStartTime-index"),
-    ("HF404", CALLS, "call_categorization.follow_up_type-callStartTime-index"),
-    ("HF404", CALLS, "call_outcome.outcome_category-callStartTime-index"),
-    ("HF405", "acsd2p-{env}-Conversations", "associated_account-is_first_email-index"),
-    ("HF406", CALLS, "franchise-callStartTime-index"),
-    ("HF406", CALLS, "franchise-siteId-index"),
-    ("HF406", CALLS, "callDirection-callStartTime-index"),
-    ("HF406", CALLS, "call_categorization...classification-callStartTime-index"),
-    ("HF406", CALLS, "call_categorization.follow_up_type-callStartTime-index"),
-    ("HF406", CALLS, "call_outcome.outcome_category-callStartTime-index"),
-    ("HF406", MIYABI, "GSI1"),
-    ("HF407", "acsd2p-{env}-OrganizationInvites", ""),
-    ("HF408", CALLS, "franchise-siteId-index"),
-    ("HF408", CALLS, "siteId-callStartTime-index"),
-    ("HF409", "acsd2p-{env}-Users", "ACS1"),
-    ("HF409", MIYABI, "GSI1-AGENT_TYPE"),
-    ("HF410", "acsd2p-{env}-Users", "id-index"),
-    ("HF410", "acsd2p-{env}-Users", "userId-createdAt-index"),
-    ("HF410", "acsd2p-{env}-Conversations", "associated_account-is_first_email-index"),
-    ("HF410", "acsd2p-{env}-Conversations", "conversation_id-index"),
-    ("HF410", "acsd2p-{env}-Conversations", "message_id-index"),
-    ("HF410", "acsd2p-{env}-Conversations", "response_id-index"),
-    ("HF411", CALLS, ""),
-    ("HF411", CONNECTIONS, ""),
-    ("HF411", "LeadTracking-v2-{region}", ""),
-    ("HF411", "acsd2p-{env}-Conversations", ""),
-    ("HF412", "acsd2p-{env}-Sessions", "SESSION"),
-    ("HF412", MIYABI, "WEBSOCKET"),
-    ("HF412", MIYABI, "LINE_MESSAGE"),
-    ("HF412", MIYABI, "EXECUTION_LOG"),
-    ("HF414", "ConnectionService-Organizations-{env}", ""),
-    ("HF414", "ConnectionService-Connections-{env}", ""),
-    ("HF414", "ConnectionService-OrgConfigurations-{env}", ""),
-    ("HF414", "ConnectionService-UserOrganizations-{env}", ""),
-    ("HF414", "ConnectionService-SubAccountLinks-{env}", ""),
-    ("HF419", "orangetheory-BlackoutPeriods-{env}", ""),
-    ("HF419", "orangetheory-OperatingHours-{env}", ""),
-    ("HF419", "ConnectionService-CallAnalysisConfigurations-{env}", ""),
-    ("HF419", "ConnectionService-Organizations-{env}", ""),
-    ("HF419", "ConnectionService-OrgConfigurations-{env}", ""),
-    ("HF419", "ConnectionService-UserOrganizations-{env}", ""),
-    ("HF419", "ConnectionService-SubAccountLinks-{env}", ""),
-]
+# {why it is known and stays: [(rule, table, index or entity)]}, kept by hand: every row is a problem of the sources.
+EXPECTED = {
+    "the document defines the index on the key of the table itself; the live table has it, and dropping it is a change "
+    "of its own": [
+        ("HF401", "acsd2p-{env}-Users", "id-index"),
+        ("HF401", "acsd2p-{env}-Conversations", "conversation_id-index"),
+        ("HF401", "acsd2p-{env}-Threads", "conversation_id-index"),
+        ("HF401", "acsd2p-{env}-RL_AI", "associated_account-index"),
+        ("HF401", "acsd2p-{env}-RL_AWS", "associated_account-index"),
+        ("HF401", "acsd2p-{env}-EVDataCollection", "conversation_id-index"),
+        ("HF401", "acsd2p-{env}-LLMDataCollection", "conversation_id-index"),
+        ("HF401", "acsd2p-{env}-LLMReportData", "report_id-index"),
+        ("HF401", "acsd2p-{env}-Invocations", "id-index"),
+    ],
+    "the document gives two indexes on one account, of which the second holds what the first does": [
+        ("HF402", "acsd2p-{env}-Conversations", "associated_account-index"),
+    ],
+    "the document's user has email, id and created_at, and its indexes and queries use other names": [
+        ("HF403", "acsd2p-{env}-Users", "responseEmail-index"),
+        ("HF403", "acsd2p-{env}-Users", "userId-createdAt-index"),
+        ("HF409", "acsd2p-{env}-Users", "ACS1"),
+    ],
+    "its purpose is documented and not declared yet": [
+        ("HF410", "acsd2p-{env}-Users", "id-index"),
+        ("HF410", "acsd2p-{env}-Users", "userId-createdAt-index"),
+        ("HF410", "acsd2p-{env}-Conversations", "associated_account-is_first_email-index"),
+        ("HF410", "acsd2p-{env}-Conversations", "conversation_id-index"),
+        ("HF410", "acsd2p-{env}-Conversations", "message_id-index"),
+        ("HF410", "acsd2p-{env}-Conversations", "response_id-index"),
+    ],
+    "the document's conversation holds is_first_email as a Boolean, which no key can be": [
+        ("HF405", "acsd2p-{env}-Conversations", "associated_account-is_first_email-index"),
+    ],
+    "the document keys the invites on timestamp, and the key of a live table cannot change": [
+        ("HF407", "acsd2p-{env}-OrganizationInvites", ""),
+    ],
+    "the document names these indexes with dots, as if a key could be a path into a map": [
+        ("HF404", CALLS, "staff_performance...name-callStartTime-index"),
+        ("HF404", CALLS, "call_categorization...classification-callStartTime-index"),
+        ("HF404", CALLS, "call_categorization.follow_up_type-callStartTime-index"),
+        ("HF404", CALLS, "call_outcome.outcome_category-callStartTime-index"),
+    ],
+    "the document partitions by brand, direction or category; the table is to be left for Neon": [
+        ("HF406", CALLS, "franchise-callStartTime-index"),
+        ("HF406", CALLS, "franchise-siteId-index"),
+        ("HF406", CALLS, "callDirection-callStartTime-index"),
+        ("HF406", CALLS, "call_categorization...classification-callStartTime-index"),
+        ("HF406", CALLS, "call_categorization.follow_up_type-callStartTime-index"),
+        ("HF406", CALLS, "call_outcome.outcome_category-callStartTime-index"),
+    ],
+    "the document puts runs and agents under their status, of which there are few": [("HF406", MIYABI, "GSI1")],
+    "items carry account_id since 2026-04-25, and the indexes keep the name siteId": [
+        ("HF408", CALLS, "franchise-siteId-index"),
+        ("HF408", CALLS, "siteId-callStartTime-index"),
+        ("HF409", CALLS, "franchise-siteId-index"),
+        ("HF409", CALLS, "siteId-callStartTime-index"),
+    ],
+    "the document asks for runs by agent type of an index that holds their status": [
+        ("HF409", MIYABI, "GSI1-AGENT_TYPE"),
+    ],
+    "the document gives or counts that many indexes, and CDK's default projection": [
+        ("HF411", CALLS, ""),
+        ("HF411", CONNECTIONS, ""),
+        ("HF411", "LeadTracking-v2-{region}", ""),
+        ("HF411", "acsd2p-{env}-Conversations", ""),
+    ],
+    "the document's sample item expires before it was made; the applications compute it from the day of creation": [
+        ("HF412", "acsd2p-{env}-Sessions", "SESSION"),
+        ("HF412", MIYABI, "WEBSOCKET"),
+        ("HF412", MIYABI, "LINE_MESSAGE"),
+        ("HF412", MIYABI, "EXECUTION_LOG"),
+    ],
+    "the document finds the streams of the tables that outlived their stack on, and no consumer": [
+        ("HF414", "ConnectionService-Organizations-{env}", ""),
+        ("HF414", "ConnectionService-Connections-{env}", ""),
+        ("HF414", "ConnectionService-OrgConfigurations-{env}", ""),
+        ("HF414", "ConnectionService-UserOrganizations-{env}", ""),
+        ("HF414", "ConnectionService-SubAccountLinks-{env}", ""),
+    ],
+    "the document makes storeId the wall between stores, and keys calls, messages and leads on something else": [
+        ("HF420", CALLS, ""),
+        ("HF420", "call-analytics-{env}-call-events-{region}", ""),
+        ("HF420", "call-analytics-{env}-message-store-{region}", ""),
+        ("HF420", "call-analytics-{env}-conversations-{region}", ""),
+        ("HF420", "LeadTracking-v2-{region}", ""),
+    ],
+}
 
 MEETING = (
     *("owner", "backups", "max_connections", "session:{id}", "room:{meeting_id}", "rate:{user}", "lock:{resource}"),
@@ -85,53 +114,81 @@ MEETING = (
 
 # Rule HF415, of tables and of stacks.
 ASSUMED = {
-    "key types": [
-        "call-analytics-{env}-call-analysis-config-{region}",
-        "orangetheory-OAuthStates-{env}",
-        "studio-Cache-{env}",
-        "studio-OperatingHours-{env}",
-        "orangetheory-OperatingHours-{env}",
-        "rc-subscription-{env}-idempotency",
-        "ConnectionService-CallAnalysisConfigurations-{env}",
-        "ConnectionService-Organizations-{env}",
-        "ConnectionService-OrgConfigurations-{env}",
+    "account": [
+        "CallAnalytics-{Env}-Storage",
+        "MessageSystemStack",
+        "OrangeTheoryStack-{env}",
+        "RCSubscription-{env}-Storage",
+        "LeadTrackingStack",
     ],
-    "key types, index key": [CALLS],
-    "key, key types": [
-        "call-analytics-{env}-message-store-{region}",
-        "call-analytics-{env}-conversations-{region}",
-        *("call-analysis", "call-events", "CallAnalysisMetadata", "client-configurations"),
-    ],
-    "key types, projection": ["LeadTracking-v2-{region}"],
-    "key types, projection, index": [
-        CONNECTIONS,
-        "orangetheory-PhoneNumbers-{env}",
-        "orangetheory-PhoneStoreAssignments-{env}",
-        "orangetheory-UserStore-{env}",
-        "orangetheory-SubAccounts-{env}",
-        "studio-BlackoutPeriods-{env}",
-        "orangetheory-BlackoutPeriods-{env}",
-        "rc-subscription-{env}-webhook-subscriptions",
-        "ConnectionService-Connections-{env}",
-        "ConnectionService-UserOrganizations-{env}",
-        "ConnectionService-SubAccountLinks-{env}",
+    "key types, index name, index key, usage": [
+        CALLS,
     ],
     "key types, projection, index key": [
         "call-analytics-{env}-call-events-{region}",
         "orangetheory-StoresV2-{env}",
     ],
-    "owner": ["LegacyTablesStack-{env}", "AcsTables-{env}", "MiyabiLambda-{env}"],
-    "expiry": [MIYABI],
+    "name, key, key types": [
+        "call-analytics-{env}-message-store-{region}",
+        "call-analytics-{env}-conversations-{region}",
+    ],
+    "key types, projection, index": [
+        CONNECTIONS,
+        "orangetheory-PhoneNumbers-{env}",
+        "orangetheory-UserStore-{env}",
+        "orangetheory-SubAccounts-{env}",
+        "studio-BlackoutPeriods-{env}",
+        "rc-subscription-{env}-webhook-subscriptions",
+        "ConnectionService-Connections-{env}",
+        "ConnectionService-UserOrganizations-{env}",
+        "ConnectionService-SubAccountLinks-{env}",
+    ],
+    "projection, index": [
+        "orangetheory-PhoneStoreAssignments-{env}",
+    ],
+    "key types": [
+        "orangetheory-OAuthStates-{env}",
+        "studio-Cache-{env}",
+        "rc-subscription-{env}-idempotency",
+        "ConnectionService-Organizations-{env}",
+        "ConnectionService-OrgConfigurations-{env}",
+    ],
+    "key, key types, projection, index, data class": [
+        "orangetheory-BlackoutPeriods-{env}",
+    ],
+    "key, data class": [
+        "orangetheory-OperatingHours-{env}",
+    ],
+    "key types, projection": [
+        "LeadTracking-v2-{region}",
+    ],
+    "stack name, account": [
+        "ConnectionServiceStack-{env}",
+    ],
+    "stack name, owner, account": [
+        "LegacyTablesStack-{env}",
+    ],
+    "key, key types": [
+        "call-analysis",
+        "call-events",
+        "CallAnalysisMetadata",
+    ],
+    "key": [
+        "client-configurations",
+    ],
+    "owner": [
+        "AcsTables-{env}",
+        "MiyabiLambda-{env}",
+    ],
     "index key types, projection": [
         "acsd2p-{env}-Users",
         "acsd2p-{env}-Threads",
         "acsd2p-{env}-OrganizationInvites",
         "acsd2p-{env}-Invocations",
     ],
-    "owner, port, size, hour of the upkeep, archive/{table}/": ["LifecyclePlatform-{env}"],
-    ", ".join(MEETING): ["MeetingSystem-{env}"],
-    "index key types, projection, addition": ["acsd2p-{env}-Sessions"],
-    "index key types, projection, index key": ["acsd2p-{env}-Conversations"],
+    "index key types, projection, index key": [
+        "acsd2p-{env}-Conversations",
+    ],
     "projection": [
         "acsd2p-{env}-OrganizationMembers",
         "acsd2p-{env}-RL_AI",
@@ -140,12 +197,26 @@ ASSUMED = {
         "acsd2p-{env}-LLMDataCollection",
         "acsd2p-{env}-LLMReportData",
     ],
+    "index key types, projection, addition": [
+        "acsd2p-{env}-Sessions",
+    ],
+    "expiry": [
+        MIYABI,
+    ],
+    "owner, port, size, hour of the upkeep, archive/{table}/": [
+        "LifecyclePlatform-{env}",
+    ],
+    ", ".join(MEETING): [
+        "MeetingSystem-{env}",
+    ],
 }
 
 
 def test_what_is_found_today() -> None:
     found = [row(f) for f in lint(ESTATE, today=TODAY) if f.rule.id != "HF415"]
-    assert Counter(found) == Counter(EXPECTED), "add its line to EXPECTED here, or take it out"
+    known = [entry for entries in EXPECTED.values() for entry in entries]
+    assert Counter(found) == Counter(known), "add its line to EXPECTED here, or take it out"
+    assert all(len(reason.split()) > 5 for reason in EXPECTED), "say why it is known and stays"
 
 
 def test_what_is_assumed_today() -> None:

@@ -28,7 +28,9 @@ def test_list_shows_a_table_whole(capsys: pytest.CaptureFixture[str]) -> None:
     assert duplicate["usage"] == "duplicate"
     assert duplicate["replaced_by"] == "studio-BlackoutPeriods-test"
     assert duplicate["seen"] == {"on": "2026-04-23", "items": 29, "size": None, "reads_7d": None}
-    assert [a["fact"] for a in duplicate["assumed"]] == ["key types", "projection", "index"]
+    assert [a["fact"] for a in duplicate["assumed"]] == [
+        *("key", "key types", "projection", "index", "data class"),
+    ]
     assert tables["call-analytics-prod-message-store-us-east-1"]["deployed"] is False
     assert tables["miyabi-lambda-data-production"]["stream"]["consumer"] == (
         "miyabi-dynamodb-stream-processor-production"

@@ -59,8 +59,8 @@ def test_the_register_has_one_line_per_store_and_environment() -> None:
     assert (ROOT / "docs" / "register.md").read_text() == page.page(dict(reversed(contracts.items())))
     hooks = "RCSubscription-prod-Storage | rc-subscription-prod-webhook-subscriptions | durable operational"
     assert f"| prod | {hooks} | DP, RETAIN, PITR 35 days, 4 alarms |" in lines
-    once = "RCSubscription-test-Storage | rc-subscription-test-idempotency | transient operational"
-    assert f"| test | {once} | TTL expiration |" in lines
+    once = "RCSubscription-test-Storage | rc-subscription-test-idempotency | transient personal"
+    assert f"| test | {once} | CMK, TTL expiration |" in lines
     tables = [r for c in contracts.values() for r in c["template"]["Resources"].values() if "Table" in r["Type"]]
     assert len(lines) > len(tables) > 70
 
