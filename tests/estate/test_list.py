@@ -43,8 +43,9 @@ def test_list_shows_a_table_whole(capsys: pytest.CaptureFixture[str]) -> None:
 def test_list_assumed_gives_value_and_reason_of_each(capsys: pytest.CaptureFixture[str]) -> None:
     rows = listed(capsys, "--assumed", "--env", "prod")["assumptions"]
     assert all(r["reason"] and r["value"] for r in rows)
-    (first_email,) = [r for r in rows if r["index"] == "associated_account-is_first_email-index"]
-    assert "Boolean" in first_email["reason"]
+    (counted,) = [r for r in rows if r["index"] == "status-tokenExpiresAt-index"]
+    assert (counted["fact"], counted["value"]) == ("index", "status + tokenExpiresAt")
+    assert "counts" in counted["reason"]
     code, out, _ = run(capsys, "list", "--assumed", "--env", "prod")
     assert code == 0
     assert f"{len(rows)} assumed facts" in out

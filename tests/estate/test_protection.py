@@ -44,7 +44,7 @@ acsd2p-prod-Users                                   dp  retain  pitr  -         
 acsd2p-prod-Conversations                           dp  retain  pitr  -           cmk
 acsd2p-prod-Threads                                 dp  retain  pitr  -           cmk
 acsd2p-prod-Organizations                           dp  retain  pitr  -           managed
-acsd2p-prod-OrganizationMembers                     dp  retain  pitr  -           managed
+acsd2p-prod-OrganizationMembers                     dp  retain  pitr  -           cmk
 acsd2p-prod-OrganizationInvites                     dp  retain  pitr  -           cmk
 acsd2p-prod-Sessions                                -   retain  pitr  ttl         cmk
 acsd2p-prod-RL_AI                                   dp  retain  pitr  -           managed
@@ -52,7 +52,7 @@ acsd2p-prod-RL_AWS                                  dp  retain  pitr  -         
 acsd2p-prod-EVDataCollection                        dp  retain  pitr  -           managed
 acsd2p-prod-LLMDataCollection                       dp  retain  pitr  -           cmk
 acsd2p-prod-LLMReportData                           dp  retain  pitr  -           managed
-acsd2p-prod-Invocations                             dp  retain  pitr  -           managed
+acsd2p-prod-Invocations                             dp  retain  pitr  -           cmk
 miyabi-lambda-data-production                       dp  retain  pitr  TTL         cmk
 test
 call-analytics-test-call-analysis-us-west-2         -   -       -     -           cmk
@@ -78,7 +78,7 @@ acsd2p-test-Users                                   -   retain  pitr  -         
 acsd2p-test-Conversations                           -   retain  pitr  -           cmk
 acsd2p-test-Threads                                 -   retain  pitr  -           cmk
 acsd2p-test-Organizations                           -   retain  pitr  -           managed
-acsd2p-test-OrganizationMembers                     -   retain  pitr  -           managed
+acsd2p-test-OrganizationMembers                     -   retain  pitr  -           cmk
 acsd2p-test-OrganizationInvites                     -   retain  pitr  -           cmk
 acsd2p-test-Sessions                                -   retain  pitr  ttl         cmk
 acsd2p-test-RL_AI                                   -   retain  pitr  -           managed
@@ -86,7 +86,7 @@ acsd2p-test-RL_AWS                                  -   retain  pitr  -         
 acsd2p-test-EVDataCollection                        -   retain  pitr  -           managed
 acsd2p-test-LLMDataCollection                       -   retain  pitr  -           cmk
 acsd2p-test-LLMReportData                           -   retain  pitr  -           managed
-acsd2p-test-Invocations                             -   retain  pitr  -           managed
+acsd2p-test-Invocations                             -   retain  pitr  -           cmk
 miyabi-lambda-data-test                             -   -       pitr  TTL         cmk
 """
 # Settings alone, under the key that they shared with four others when they were found.
