@@ -65,15 +65,20 @@ def _wait(resource: Any, process: subprocess.Popen[bytes]) -> None:
 
 
 def create(resource: Any, table: Table, name: str) -> Any:
-    """The declared table, made on the server: keys, types, indexes and projections are the declaration's."""
-    schema = {
+    """The declared table, made on the server."""
+    return resource.create_table(**schema(table, name))
+
+
+def schema(table: Table, name: str) -> Json:
+    """What CreateTable takes: keys, types, indexes and projections are the declaration's."""
+    made: Json = {
         "TableName": name,
         "BillingMode": "PAY_PER_REQUEST",
         "AttributeDefinitions": [{"AttributeName": a.name, "AttributeType": a.kind.value} for a in table.attributes],
         "KeySchema": _key_schema(table.key.attributes),
     }
     if table.indexes:
-        schema["GlobalSecondaryIndexes"] = [
+        made["GlobalSecondaryIndexes"] = [
             {
                 "IndexName": i.name,
                 "KeySchema": _key_schema(i.key.attributes),
@@ -81,7 +86,7 @@ def create(resource: Any, table: Table, name: str) -> Any:
             }
             for i in table.indexes
         ]
-    return resource.create_table(**schema)
+    return made
 
 
 def _key_schema(attributes: tuple[Any, ...]) -> list[Json]:

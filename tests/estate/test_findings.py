@@ -190,10 +190,10 @@ ASSUMED = {
     "projection, addition": [
         "acsd2p-{env}-Sessions",
     ],
-    "owner": [
+    "stack name, account, environment name": [
         "MiyabiLambda-{env}",
     ],
-    "expiry": [
+    "expiry, name": [
         MIYABI,
     ],
     "owner, port, size, hour of the upkeep, archive/{table}/": [

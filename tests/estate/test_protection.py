@@ -136,7 +136,7 @@ def test_tags(row: list[str], tables: dict[str, Json]) -> None:
     tags = {t["Key"]: t["Value"] for t in tables[row[0]]["Properties"]["Tags"]}
     assert set(tags) == {"Project", "System", "Environment", "Owner", "ManagedBy", "DataClass", "Lifetime", "Name"}
     assert tags["ManagedBy"] == "cdk"
-    assert tags["Name"] == row[0]
+    assert tags["Name"] == ("miyabi-lambda-data" if row[0].startswith("miyabi") else row[0])
     assert tags["DataClass"] == ("personal" if row[5] == "cmk" and row[0] not in UNDER_A_SHARED_KEY else "operational")
     in_prod = WITNESS.index(f"\n{row[0]} ") < WITNESS.index("\ntest\n")
     system = {"acs": "acs", "miy": "miyabi"}.get(row[0][:3], "callytics")
