@@ -95,8 +95,8 @@ def test_an_application_writes_through_its_tables_and_defines_nothing(version: i
                     "INSERT INTO lifecycle_events (event_type, created_at) VALUES ('seen', %s) RETURNING id", (at,)
                 )
             assert app.execute("SELECT count(*) FROM lifecycle_events").fetchone() == (2,)
-            app.execute("DELETE FROM users WHERE id = %s", (user,))  # and with it, its history
-            assert app.execute("SELECT count(*) FROM user_lifecycle_history").fetchone() == (0,)
+            app.execute("INSERT INTO users (email, current_lifecycle_stage) VALUES ('b@x', 'Acquisition')")
+            app.execute("DELETE FROM users WHERE email = 'b@x'")  # of whom nothing is kept
             for refused in (
                 "CREATE TABLE mine (a int)",
                 "CREATE SCHEMA mine",
@@ -115,6 +115,23 @@ def test_an_application_writes_through_its_tables_and_defines_nothing(version: i
             ):
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     app.execute(refused)
+
+
+@pytest.mark.parametrize("version", sorted(MAJORS))
+def test_q8_an_application_can_delete_no_history_by_itself_or_with_its_user(version: int) -> None:
+    with database("lifecycle", version) as dsn, connect(f"{dsn} user=lifecycle_app") as app:
+        app.execute("INSERT INTO users (email, current_lifecycle_stage) VALUES ('a@x', 'Revenue')")
+        app.execute("INSERT INTO user_lifecycle_history (user_id, to_stage) SELECT id, 'Revenue' FROM users")
+        with pytest.raises(psycopg.errors.ForeignKeyViolation, match="user_lifecycle_history"):
+            app.execute("DELETE FROM users")
+        for refused in (
+            "DELETE FROM user_lifecycle_history",
+            "TRUNCATE user_lifecycle_history",
+            "TRUNCATE users CASCADE",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                app.execute(refused.encode())
+        assert app.execute("SELECT count(*) FROM user_lifecycle_history").fetchone() == (1,)
 
 
 @pytest.mark.parametrize("schema", ROLES)

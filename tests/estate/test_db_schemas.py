@@ -13,7 +13,7 @@ import pytest
 from postgres import MAJORS, SCHEMAS, database
 from support import ROOT
 
-from holdfast.postgres import catalog
+from holdfast.postgres import catalog, drift, migrations
 from holdfast.postgres.catalog import Catalog, Live
 from holdfast.postgres.connection import connect
 
@@ -61,7 +61,7 @@ def test_the_lifecycle_schema_departs_from_its_document_exactly_as_listed(versio
     document, ours = documented(version), catalog_of("lifecycle", version)
     found = catalog.compare(public(document), Live(catalog=public(ours), partitions=(), unread=()))
     listed = tomllib.loads((SCHEMAS / "lifecycle" / "deviations.toml").read_text())["deviation"]
-    assert [d["id"] for d in listed] == [f"D{n}" for n in range(1, 9)]
+    assert [d["id"] for d in listed] == [f"D{n}" for n in range(1, 11)]
     assert all(d["what"] and d["why"] and d["objects"] for d in listed)
     assert Counter(f"{d.object} {d.aspect}".strip() for d in found) == Counter(o for d in listed for o in d["objects"])
 
@@ -83,6 +83,52 @@ def test_the_documents_own_partition_example_fails_on_its_own_tables() -> None:
                 "CREATE TABLE lifecycle_events_2024_01 PARTITION OF lifecycle_events "
                 "FOR VALUES FROM ('2024-01-01') TO ('2024-02-01')"
             )
+
+
+@pytest.mark.parametrize("version", sorted(MAJORS))
+def test_s2_251_the_documents_partitions_can_be_made_by_its_own_statement(version: int) -> None:
+    with database("lifecycle", version) as dsn, connect(dsn) as db:
+        for month, first, end in (("2024_01", "2024-01-01", "2024-02-01"), ("2024_02", "2024-02-01", "2024-03-01")):
+            statement = (
+                f"CREATE TABLE lifecycle_events_{month} PARTITION OF lifecycle_events "
+                f"FOR VALUES FROM ('{first}') TO ('{end}')"
+            )
+            db.execute(statement.encode())
+        assert drift.inspect(db, SCHEMAS / "lifecycle") == ([], [])
+        db.execute("INSERT INTO lifecycle_events (event_type, created_at) VALUES ('x', '2024-01-31 23:59:59Z')")
+        assert db.execute("SELECT tableoid::regclass::text FROM lifecycle_events").fetchall() == [
+            ("lifecycle_events_2024_01",)
+        ]
+
+
+@pytest.mark.parametrize("version", sorted(MAJORS))
+def test_a_database_in_use_is_brought_to_the_rules_of_today(version: int) -> None:
+    """Q1, Q8 and guards for what was made by V001 to V004: months attached, and one on its way to the archive."""
+    files = migrations.load(SCHEMAS / "lifecycle")
+    with database(version=version) as dsn, connect(dsn) as db:
+        migrations.migrate(db, files[:4])
+        db.execute("""
+            SELECT ops.create_partition('lifecycle_events', m) FROM unnest('{2024-08-01, 2024-09-01}'::timestamptz[]) m;
+            INSERT INTO users (email, current_lifecycle_stage) VALUES ('a@example.com', 'Revenue');
+            INSERT INTO user_lifecycle_history (user_id, to_stage) SELECT id, 'Revenue' FROM users;
+            INSERT INTO workflows (name, bpmn_xml) VALUES ('w', '<x/>');
+            INSERT INTO workflow_executions (workflow_id, user_id, status, started_at)
+              SELECT w.id, u.id, 'failed', '2024-08-01' FROM workflows w, users u;
+            INSERT INTO lifecycle_events (event_type, workflow_execution_id, created_at)
+              SELECT 'x', id, at FROM workflow_executions, unnest('{2024-08-02, 2024-09-02}'::timestamptz[]) at;
+            SELECT ops.detach_partition('lifecycle_events_2024_08', '2026-11-16Z')""")
+        migrations.migrate(db, files)
+        assert drift.inspect(db, SCHEMAS / "lifecycle") == ([], [])
+        assert db.execute("SELECT ops.purge_rows('workflow_executions', '2026-11-16Z', 9)").fetchall() == [(1,)]
+        kept = "SELECT count(workflow_execution_id) FROM lifecycle_events_2024_09 UNION ALL " + (
+            "SELECT count(workflow_execution_id) FROM cold.lifecycle_events_2024_08"
+        )
+        assert db.execute(kept).fetchall() == [(1,), (1,)]
+        with pytest.raises(psycopg.errors.ForeignKeyViolation, match="user_lifecycle_history"):
+            db.execute("DELETE FROM users")
+        db.execute("DROP VIEW cold.archive_first_lifecycle_events_2024_09")
+        (lost,), _ = drift.inspect(db, SCHEMAS / "lifecycle")
+        assert lost.object == "cold.archive_first_lifecycle_events_2024_09"
 
 
 # What the meeting system's source names, typed out by hand: columns, unique keys and indexes.

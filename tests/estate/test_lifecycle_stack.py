@@ -119,7 +119,7 @@ def test_every_log_is_encrypted_ends_and_may_be_by_the_key(seen: Seen, env: str)
     assert f":log-group:/aws/rds/*/lifecycle-{env}/*" in policy
 
 
-def test_prod_is_backed_up_daily_at_two_and_every_six_hours_for_ninety_days_in_a_locked_vault(seen: Seen) -> None:
+def test_s2_234_to_237_prod_is_backed_up_at_two_and_every_six_hours_kept_90_days_and_recovers_30(seen: Seen) -> None:
     plan = seen.one("prod", "Backup::BackupPlan")["Properties"]["BackupPlan"]
     rules = {r["RuleName"]: (r["ScheduleExpression"], r["Lifecycle"]) for r in plan["BackupPlanRule"]}
     assert rules == {
@@ -127,6 +127,10 @@ def test_prod_is_backed_up_daily_at_two_and_every_six_hours_for_ninety_days_in_a
         "six-hourly": ("cron(0 8,14,20 * * ? *)", {"DeleteAfterDays": 90}),
     }
     assert {r["ScheduleExpressionTimezone"] for r in plan["BackupPlanRule"]} == {"Etc/UTC"}
+    hours = sorted(int(h) for schedule, _ in rules.values() for h in schedule.split()[1].split(","))
+    assert [(later - hour) % 24 for hour, later in zip(hours, [*hours[1:], hours[0]], strict=True)] == [6, 6, 6, 6]
+    recovery = seen.one("prod", "RDS::DBInstance")["Properties"]
+    assert (recovery["BackupRetentionPeriod"], recovery["DeleteAutomatedBackups"]) == (30, False)
     vault = seen.one("prod", "Backup::BackupVault")
     assert vault["Properties"]["EncryptionKeyArn"] == KEY
     assert vault["Properties"]["LockConfiguration"] == {"MinRetentionDays": 90, "MaxRetentionDays": 365}

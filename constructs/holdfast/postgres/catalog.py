@@ -20,6 +20,7 @@ Catalog = dict[str, dict[str, Facts]]  # section, object, aspect
 POLICIES = ("ops.partition_policy", "ops.row_policy")  # rows that are as much a part of the schema as its tables
 COMES_AND_GOES = "cold"  # what is not declared in there waits to be archived
 GUARD = COMES_AND_GOES + ".archive_first_{}"  # the view that refuses the drop of what is not archived
+GUARDED = "archived before it is dropped"  # the comment of a partition that has had one
 
 LIKE_THE_PARENT = (
     *("persistence", "row security", "row security of the owner", "owner"),
@@ -141,6 +142,7 @@ class Partition:
     parent: str
     bounds: str
     leaving: bool
+    guarded: bool
     facts: Facts
 
 
@@ -156,10 +158,20 @@ def _relations(connection: Connection) -> tuple[dict[str, Facts], list[Partition
     relations: dict[str, Facts] = {}
     partitions = []
     for row in found:
-        oid, name, parent, bounds, leaving = (row.pop(c) for c in ("oid", "name", "parent", "bounds", "leaving"))
+        own = ("oid", "name", "parent", "bounds", "leaving", "comment")
+        oid, name, parent, bounds, leaving, comment = (row.pop(c) for c in own)
         facts = _facts(row | parts[oid])
         if oid in passing:
-            partitions.append(Partition(name=name, parent=names[parent], bounds=bounds, leaving=leaving, facts=facts))
+            partitions.append(
+                Partition(
+                    name=name,
+                    parent=names[parent],
+                    bounds=bounds,
+                    leaving=leaving,
+                    guarded=comment == GUARDED,
+                    facts=facts,
+                )
+            )
         else:
             relations[name] = facts | ({"partition of": f"{names[parent]} {bounds}"} if bounds else {})
     return relations, partitions
@@ -178,7 +190,7 @@ def _judge(partition: Partition, catalog: Catalog) -> Iterator[Difference]:
     if partition.leaving:
         yield _change(partition.name, "attached", "yes", "half detached")
     guard = GUARD.format(partition.name.rpartition(".")[2])
-    if GUARD.format(f"{table}_default") in catalog["relations"] and guard not in catalog["relations"]:
+    if partition.guarded and guard not in catalog["relations"]:
         yield Difference(kind="missing", object=guard, declared="view")
     parent = catalog["relations"][partition.parent]
     for aspect in (*LIKE_THE_PARENT, *queries.PARTS):

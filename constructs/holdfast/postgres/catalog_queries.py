@@ -22,6 +22,7 @@ MIGRATOR = """coalesce(
 RELATIONS = f"""
 SELECT c.oid, n.nspname || '.' || c.relname AS name, i.inhparent AS parent,
   pg_get_expr(c.relpartbound, c.oid) AS bounds, coalesce(i.inhdetachpending, false) AS leaving,
+  obj_description(c.oid, 'pg_class') AS comment,
   CASE c.relkind WHEN 'r' THEN 'table' WHEN 'p' THEN 'partitioned table' WHEN 'v' THEN 'view'
     WHEN 'm' THEN 'materialized view' WHEN 'f' THEN 'foreign table' ELSE 'sequence' END AS kind,
   CASE c.relpersistence WHEN 'u' THEN 'unlogged' WHEN 't' THEN 'temporary' ELSE 'permanent' END AS persistence,

@@ -159,6 +159,7 @@ def plan(db: Connection, now: datetime) -> list[Step]:
     ).fetchall()
     steps = [Step(action="create", name=name) for (name,) in missing]
     steps += [Step(action="detach", name=name) for name, _ in expired]
+    steps += [Step(action="guard", name=name) for name in _unguarded(db) if name not in dict(expired)]
     steps += [Step(action="drain", name=name, rows=rows) for name, rows in late]
     steps += [Step(action="quarantine", name=name, rows=rows, why=why) for name, why, rows in _displaced(db, now)]
     steps += [Step(action="archive", name=name) for name, archive in (*waiting, *expired) if archive]
@@ -189,6 +190,7 @@ def run(
         try:
             _create(job)
             _detach(job)
+            _guard(job)
             _drain(job)
             _quarantine(job)
             _freeze(job)
@@ -301,6 +303,22 @@ def _detach(job: _Job) -> None:
         job.progress(f"detaching {name}")
         query = "SELECT ops.detach_partition(%s, %s, %s)"
         job.done("detach", _in_turns(job.db, [(query, (name, job.now, first)) for first in (True, False)]))
+
+
+def _guard(job: _Job) -> None:
+    """What was made by hand, as the first partitions may be, is guarded like what this job makes."""
+    for name in _unguarded(job.db):
+        _patiently(job.db, "SELECT ops.guard(to_regclass(format('public.%%I', %s::text)))", (name,))
+        job.done("guard", name)
+
+
+def _unguarded(db: Connection) -> list[str]:
+    """Partitions of archived tables that a plain DROP TABLE would take, unarchived."""
+    rows = db.execute(
+        "SELECT p.partition FROM ops.partitions() p JOIN ops.partition_policy policy USING (parent) "
+        "WHERE policy.archive AND to_regclass(format('cold.%I', 'archive_first_' || p.partition)) IS NULL ORDER BY 1"
+    )
+    return [name for (name,) in rows]
 
 
 def _drain(job: _Job) -> None:

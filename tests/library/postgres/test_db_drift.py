@@ -80,7 +80,8 @@ MUTATIONS = {
     "foreign key action changed": (
         "lifecycle",
         "ALTER TABLE user_lifecycle_history DROP CONSTRAINT user_lifecycle_history_user_id_fkey, "
-        "ADD CONSTRAINT user_lifecycle_history_user_id_fkey FOREIGN KEY (user_id) REFERENCES users",
+        "ADD CONSTRAINT user_lifecycle_history_user_id_fkey FOREIGN KEY (user_id) REFERENCES users "
+        "ON DELETE CASCADE",
         "changed public.user_lifecycle_history constraint user_lifecycle_history_user_id_fkey: ",
     ),
     "foreign keys not checked": (

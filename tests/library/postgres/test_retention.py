@@ -79,6 +79,42 @@ def test_expired_months_are_archived_row_by_row_and_dropped_and_the_rest_stays(d
     assert (again.steps, again.unfinished, again.busy) == ((), None, False)
 
 
+def test_q1_an_archived_event_keeps_its_execution(db: Connection, store: Folder) -> None:
+    fill_months(db, until="2024-08-01")
+    workflow = value(db, "INSERT INTO workflows (name, bpmn_xml) VALUES ('w', '<x/>') RETURNING id")
+    execution = value(
+        db,
+        "INSERT INTO workflow_executions (workflow_id, user_id, status, started_at, completed_at) "
+        "VALUES (%s, %s, 'completed', '2024-08-05', '2024-08-06') RETURNING id::text",
+        workflow,
+        USER,
+    )
+    db.execute(
+        "INSERT INTO lifecycle_events (event_type, workflow_execution_id, created_at) VALUES ('x', %s, '2024-08-06')",
+        (execution,),
+    )
+    assert done(run(db, store, now=datetime(2025, 8, 7, tzinfo=UTC)), "purge") == ["workflow_executions"]
+    assert done(run(db, store, now=NOW), "archive") == ["lifecycle_events_2024_08"]
+    assert [row[3] for row in archived(store)] == [execution]
+    sound(store, db)
+
+
+def test_a_partition_that_was_made_by_hand_is_guarded_by_the_next_run(db: Connection, store: Folder) -> None:
+    for month, following in (("2024-10", "2024-11"), ("2024-11", "2024-12")):  # expired at NOW, and not
+        db.execute(
+            f"CREATE TABLE lifecycle_events_{month.replace('-', '_')} PARTITION OF lifecycle_events "
+            f"FOR VALUES FROM ('{month}-01') TO ('{following}-01')".encode()
+        )
+    assert [s.name for s in plan(db, NOW) if s.action == "guard"] == ["lifecycle_events_2024_11"]
+    assert done(run(db, store, now=NOW), "guard") == ["lifecycle_events_2024_11"]
+    with pytest.raises(psycopg.errors.DependentObjectsStillExist, match="archive_first_lifecycle_events_2024_11"):
+        db.execute("DROP TABLE lifecycle_events_2024_11")
+    assert drift.inspect(db, postgres.SCHEMAS / "lifecycle") == ([], [])
+    db.execute("DROP VIEW cold.archive_first_lifecycle_events_2024_11")
+    (lost,), _ = drift.inspect(db, postgres.SCHEMAS / "lifecycle")
+    assert str(lost) == "missing cold.archive_first_lifecycle_events_2024_11: view"
+
+
 def test_a_plan_changes_nothing(db: Connection, store: Folder) -> None:
     fill_months(db)
     events(db, "2024-08-01", 10)

@@ -113,6 +113,39 @@ def test_ninety_days_in_monthly_partitions_are_90_to_121_days(db: Connection) ->
     assert ages == {119, 120, 121}  # February 2024 has 29 days
 
 
+def test_s2_226_to_230_the_page_says_how_long_a_row_lives_in_each_table(db: Connection) -> None:
+    """The longest life is that of a period's first row: its partition is detached when the last one has its age."""
+    days = "SELECT at, at + step AS upper FROM generate_series('2024-01-01Z', '2031-12-31Z', step) at"
+    partitioned = db.execute(
+        "SELECT parent, retention::text, trim(step::text, '1 '), "
+        f"(SELECT min((upper + retention)::date - upper::date) || ' to ' || max((upper + retention)::date - at::date) "
+        f" FROM ({days}) AS periods), CASE WHEN archive THEN 'archived' ELSE 'dropped' END "
+        "FROM ops.partition_policy ORDER BY 1"
+    ).fetchall()
+    plain = db.execute(
+        "SELECT table_name, coalesce(retention::text, 'for ever'), 'none', coalesce("
+        f"(SELECT min((at + retention)::date - at::date) || ' to ' || max((at + retention)::date - at::date) "
+        f" FROM (SELECT interval '1 day' AS step) AS one, LATERAL ({days}) AS days), 'for ever'), "
+        "CASE WHEN retention IS NULL THEN 'kept' ELSE 'deleted' END FROM ops.row_policy ORDER BY 1 DESC"
+    ).fetchall()
+    page = (ROOT / "docs" / "databases.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", page, re.M)
+    assert [(name, kept, step.replace("month", "mon"), *rest) for name, kept, step, *rest in rows] == [
+        *partitioned,
+        *plain,
+    ]
+    for parent, *_ in partitioned:
+        db.execute("SELECT ops.create_partition(%s, '2024-01-01Z')", (parent,))
+    due = db.execute(
+        "SELECT partition, upper_bound + retention FROM ops.partitions() JOIN ops.partition_policy USING (parent)"
+    ).fetchall()
+    assert len(due) == 3
+    for partition, at in due:
+        expired = "SELECT partition FROM ops.expired_partitions(%s)"
+        assert partition in column(db, expired, at)
+        assert partition not in column(db, expired, at - timedelta(microseconds=1))
+
+
 def test_rows_that_found_no_partition_move_into_theirs(db: Connection) -> None:
     events(db, "2026-10-05", 40)  # kept, and nobody made October
     events(db, "2026-11-02", 10)
@@ -212,26 +245,30 @@ def test_an_execution_is_as_old_as_its_end_and_goes_after_a_year(db: Connection)
     assert column(db, "SELECT status FROM workflow_executions ORDER BY 1") == ["cancelled", "failed"]
 
 
-def test_a_purged_execution_leaves_its_events_and_a_frozen_row_keeps_its_number(db: Connection) -> None:
+def test_q1_a_purged_execution_leaves_its_events_with_its_id_wherever_they_are(db: Connection) -> None:
     fill_months(db)
     create_missing(db, NOW)
     ids = executions(db, completed="2 years")
     insert = "INSERT INTO lifecycle_events (event_type, workflow_execution_id, created_at) VALUES ('x', %s, %s)"
-    for at in ("2024-08-05", "2026-11-05"):
+    for at in ("2024-08-05", "2024-09-05", "2026-11-05", "2031-01-01"):
         db.execute(insert, (ids["completed"], at))
     detach(db, "lifecycle_events_2024_08")
+    value(db, "SELECT ops.detach_partition('lifecycle_events_2024_09', %s)", NOW)  # and not frozen yet
     assert value(db, "SELECT ops.purge_rows('workflow_executions', %s, 9)", NOW) == 1
-    assert column(db, "SELECT workflow_execution_id FROM lifecycle_events") == [None]
-    assert column(db, "SELECT workflow_execution_id FROM cold.lifecycle_events_2024_08") == [ids["completed"]]
+    assert column(db, "SELECT workflow_execution_id FROM lifecycle_events") == [ids["completed"]] * 2
+    for month in ("2024_08", "2024_09"):
+        assert column(db, f"SELECT workflow_execution_id FROM cold.lifecycle_events_{month}") == [ids["completed"]]
 
 
-def test_history_is_kept_for_ever(db: Connection) -> None:
+def test_q8_history_is_kept_for_ever_even_by_who_owns_the_tables(db: Connection) -> None:
     db.execute(
         "INSERT INTO user_lifecycle_history (user_id, to_stage, transitioned_at) VALUES (%s, 'Revenue', '1999-01-01')",
         (USER,),
     )
     assert value(db, "SELECT ops.expired_rows('user_lifecycle_history', %s)", NOW) == 0
     assert value(db, "SELECT ops.purge_rows('user_lifecycle_history', %s, 9)", NOW) == 0
+    with refused(db, errors.ForeignKeyViolation, "user_lifecycle_history"):
+        db.execute("DELETE FROM users")
 
 
 def test_late_rows_go_to_a_further_part_of_their_month_until_it_is_frozen(db: Connection) -> None:

@@ -63,6 +63,7 @@ class Bucket(Store):
     locked: timedelta | None = None  # nothing written is deleted before that age
     backups: Backups | None = None
     lifetime: Durable = field(default=Durable(), init=False)
+    assumed: Mapping[str, str] = field(default_factory=dict, hash=False)  # what: why
 
     def __post_init__(self) -> None:
         self.check_name()
@@ -80,4 +81,5 @@ class Bucket(Store):
             yield "locked", f"nothing is deleted before {self.locked.days} days"
 
     def assumptions(self) -> Iterator[tuple[str, str, str]]:
-        return ((p.path, p.fate, p.assumed) for p in self.prefixes if p.assumed)
+        yield from ((p.path, p.fate, p.assumed) for p in self.prefixes if p.assumed)
+        yield from ((what, "as declared", why) for what, why in self.assumed.items())
