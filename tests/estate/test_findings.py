@@ -98,6 +98,10 @@ EXPECTED = {
     ],
 }
 
+LIFECYCLE = (
+    *("stack name", "owner", "environment name", "region", "account", "name", "engine", "port", "size"),
+    *("hour of the upkeep", "partitions ahead", "earliest row", "archive/{table}/", "locked"),
+)
 MEETING = (
     *("owner", "backups", "max_connections", "session:{id}", "room:{meeting_id}", "rate:{user}", "lock:{resource}"),
     *("cache:meeting:{id}", "cache:user:{id}", "tasks", "tasks.dlq", "system_events", "recordings/{meeting_id}/{file}"),
@@ -196,7 +200,7 @@ ASSUMED = {
     "expiry, name": [
         MIYABI,
     ],
-    "owner, port, size, hour of the upkeep, archive/{table}/": [
+    ", ".join(LIFECYCLE): [
         "LifecyclePlatform-{env}",
     ],
     ", ".join(MEETING): [

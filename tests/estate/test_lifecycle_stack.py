@@ -12,8 +12,11 @@ from declare import PROD, TEST, estate, on_aurora
 from support import CONTEXT, ROOT, Json
 
 from holdfast import Database, DeclarationError, Environment, Stack, Upkeep
+from holdfast.estate.placement import Placed
+from holdfast.estate.provenance import every_fact
 from holdfast.kinds.database.construct.functions import CARRIED
-from stacks import lifecycle
+from holdfast.model import provenance
+from stacks import environments, lifecycle
 
 ENVIRONMENTS = ("prod", "test")
 KEY = {"Fn::GetAtt": ["Key", "Arn"]}
@@ -59,6 +62,43 @@ def aurora(tmp_path_factory: pytest.TempPathFactory) -> Seen:
 
 def fate(resource: Json) -> tuple[str, str]:
     return resource["DeletionPolicy"], resource["UpdateReplacePolicy"]
+
+
+# What the source does not give, typed out by hand.
+ASSUMED = {
+    ("LifecyclePlatform-prod", "stack name"),
+    ("LifecyclePlatform-prod", "owner"),
+    ("LifecyclePlatform-prod", "environment name"),
+    ("LifecyclePlatform-prod", "region"),
+    ("LifecyclePlatform-prod", "account"),
+    ("lifecycle-prod", "name"),
+    ("lifecycle-prod", "engine"),
+    ("lifecycle-prod", "port"),
+    ("lifecycle-prod", "size"),
+    ("lifecycle-prod", "hour of the upkeep"),
+    ("lifecycle-prod", "partitions ahead"),
+    ("lifecycle-prod", "earliest row"),
+    ("lifecycle-archive-prod", "name"),
+    ("lifecycle-archive-prod", "archive/{table}/"),
+    ("lifecycle-archive-prod", "locked"),
+}
+INFERRED = {
+    ("LifecyclePlatform-prod", "system"),
+    ("lifecycle-prod", "data class"),
+    ("lifecycle-prod", "six-hourly backup"),
+    ("lifecycle-archive-prod", "data class"),
+}
+
+
+def test_every_fact_names_its_lines_or_says_why_it_is_as_it_is() -> None:
+    found: dict[str, set[tuple[str, str]]] = {}
+    for stated in every_fact(Placed(lifecycle.STACK, environments.PROD)):
+        origin = stated.origin
+        found.setdefault(origin.kind, set()).add((stated.store or "LifecyclePlatform-prod", stated.fact))
+        assert origin.reason or origin.kind == provenance.DOCUMENTED
+        assert origin.document == "lifecycle-postgresql.md" if origin.lines else origin.kind == provenance.ASSUMED
+    assert found.keys() == {provenance.DOCUMENTED, provenance.INFERRED, provenance.ASSUMED}
+    assert (found[provenance.INFERRED], found[provenance.ASSUMED]) == (INFERRED, ASSUMED)
 
 
 # env: deletion protection, days of recovery, backups die with it, two zones, fate
