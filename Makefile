@@ -14,7 +14,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
 export CDK_DISABLE_VERSION_CHECK := true
 
-.PHONY: setup synth test test-e2e demo picture check format accept docs catalogs schemas authorities lock clean
+.PHONY: setup synth test test-e2e demo picture check format accept docs sources catalogs schemas authorities lock clean
 .PHONY: bench bench-check bench-detection bench-retention bench-audit fuzz mutants
 
 setup: .venv/.installed node_modules/.installed build/.layer
@@ -84,6 +84,10 @@ accept: setup
 
 docs: setup
 	holdfast docs
+
+# Checks the citations of the estate against its documents, which are not part of it: make sources DIR=folder
+sources: setup
+	@PYTHONPATH=. python tests/sources.py '$(DIR)'
 
 # What a migration changes, as the catalogs that `holdfast db check` compares with.
 catalogs: setup
