@@ -50,6 +50,24 @@ CACHED_USER = KeyFamily(
     assumed="the source says short-lived and gives neither key nor number",
 )
 
+# A key is only ever written with its time to live, so SETEX it is: the cache refuses SET, with EX or without, INCR and
+# all else that could make a key without an end. What takes more than that is a script, which runs as one step.
+COUNT = """
+local count = tonumber(redis.call('get', KEYS[1]) or '0') + 1
+local left = redis.call('pttl', KEYS[1])
+redis.call('psetex', KEYS[1], left > 0 and left or ARGV[1], count)
+return count
+"""  # KEYS: the limit's key; ARGV: milliseconds of its window, which goes on however often it is counted
+TAKE = """
+if redis.call('exists', KEYS[1]) == 1 then return 0 end
+redis.call('psetex', KEYS[1], ARGV[2], ARGV[1])
+return 1
+"""  # KEYS: the lock's key; ARGV: who takes it, and milliseconds
+RELEASE = """
+if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('del', KEYS[1])
+"""  # KEYS: the lock's key; ARGV: who took it
+
 CACHE = Cache(
     name="meeting-cache-{env}",
     purpose="Sessions, rooms, limits, locks and what is read often; all of it can be made again.",

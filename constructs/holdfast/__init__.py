@@ -8,7 +8,7 @@ from holdfast.estate.stack import Access, Processor, Stack
 from holdfast.kinds.broker.declaration import Broker, Topic
 from holdfast.kinds.bucket.declaration import Bucket, Prefix
 from holdfast.kinds.cache.declaration import Cache, KeyFamily
-from holdfast.kinds.database.declaration import Database, Engine, Pool, Upkeep
+from holdfast.kinds.database.declaration import Database, Engine, Pool, RowUpkeep, Upkeep
 from holdfast.kinds.documents.declaration import DocumentDatabase
 from holdfast.kinds.registry.declaration import Registry, Service
 from holdfast.kinds.table.access import Entity, Item, Match, Pattern, Relation, Transaction
@@ -92,6 +92,7 @@ __all__ = [
     "Provisioned",
     "Registry",
     "Relation",
+    "RowUpkeep",
     "Service",
     "SharedKey",
     "Sighting",

@@ -18,6 +18,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from support import Json
 
+from holdfast.kinds.cache.declaration import WRITES
 from stacks import meeting_conventions as names
 
 FAMILIES = names.CACHE.families
@@ -45,6 +46,15 @@ def connect(server: Path, **identity: str) -> redis.Redis:
     return redis.Redis(unix_socket_path=str(server), protocol=2, retry=Retry(NoBackoff(), 0), **identity)  # type: ignore[arg-type]
 
 
+def _answers(server: Path) -> bool:
+    """Its socket is there a moment before it listens."""
+    try:
+        with connect(server) as opened:
+            return bool(opened.ping())
+    except redis.exceptions.ConnectionError:
+        return False
+
+
 def run(client: redis.Redis, *words: str) -> Any:
     return client.execute_command(*words)  # type: ignore[no-untyped-call]
 
@@ -64,7 +74,7 @@ def server() -> Iterator[Path]:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         try:
             deadline = time.monotonic() + 60
-            while not path.exists():
+            while not _answers(path):
                 assert process.poll() is None, "the server did not start with the settings of the template"
                 assert time.monotonic() < deadline
                 time.sleep(0.005)
@@ -105,8 +115,9 @@ def refused(client: redis.Redis, *words: str) -> bool:
 def test_the_access_string_is_this_one_in_both_environments() -> None:
     wanted = (
         "on ~session:* ~room:* ~rate:* ~lock:* ~cache:meeting:* ~cache:user:* resetchannels "
-        "-@all +@read +@write +@connection +@transaction -@dangerous "
-        "-@scripting +eval +evalsha +script|load -scan -randomkey -dbsize -persist"
+        "-@all +@read +@connection +@transaction "
+        "+setex +psetex +expire +pexpire +expireat +pexpireat +del +unlink +getdel -@dangerous "
+        "-@scripting +eval +evalsha +script|load -scan -randomkey -dbsize"
     )
     for env in ("prod", "test"):
         found = users(env)
@@ -122,7 +133,7 @@ def test_the_access_string_is_this_one_in_both_environments() -> None:
 def test_a_declared_family_is_written_with_its_ttl_read_and_deleted(service: redis.Redis, family: object) -> None:
     assert isinstance(family, type(names.SESSION))
     key = family.key("42")
-    service.set(key, "here", ex=family.seconds)
+    run(service, "SETEX", key, str(family.seconds), "here")
     assert service.get(key) == b"here"
     assert family.seconds - 20 <= int(str(service.ttl(key))) <= family.seconds
     assert service.delete(key) == 1
@@ -130,17 +141,85 @@ def test_a_declared_family_is_written_with_its_ttl_read_and_deleted(service: red
 
 def test_services_count_lock_and_release_as_they_do(service: redis.Redis) -> None:
     rate, lock = names.RATE.key("mia"), names.LOCK.key("meeting-42")
-    with service.pipeline(transaction=True) as both:
-        both.incr(rate)
-        both.expire(rate, names.RATE.seconds)
-        assert both.execute() == [1, True]
-    assert service.set(lock, "me", nx=True, ex=names.LOCK.seconds)
-    assert service.set(lock, "you", nx=True, ex=names.LOCK.seconds) is None
-    release = service.register_script(
-        "return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('del', KEYS[1]) or 0"
-    )
+    count, take, release = (service.register_script(s) for s in (names.COUNT, names.TAKE, names.RELEASE))
+    window = names.RATE.seconds * 1000
+    assert [count(keys=[rate], args=[window]) for _ in range(3)] == [1, 2, 3]
+    assert 0 < int(str(service.pttl(rate))) <= window
+    service.pexpire(rate, 5000)
+    assert count(keys=[rate], args=[window]) == 4
+    assert 0 < int(str(service.pttl(rate))) <= 5000  # the window of the first call goes on
+    assert [take(keys=[lock], args=[who, 30_000]) for who in ("me", "you")] == [1, 0]
     assert release(keys=[lock], args=["you"]) == 0
+    assert 0 < int(str(service.pttl(lock))) <= 30_000
     assert release(keys=[lock], args=["me"]) == 1
+    assert take(keys=[lock], args=["you", 30_000]) == 1
+
+
+# What makes or changes a key, as it is typed; {k} is a key that is there with its time to live, {n} one that is not.
+ENDLESS = """
+SET {n} x | SET {k} x | SET {n} x EX 60 | SET {k} x KEEPTTL | SET {n} x NX EX 60 | SETNX {n} x | GETSET {k} x
+MSET {n} x | MSETNX {n} x | APPEND {n} x | SETRANGE {n} 0 x | SETBIT {n} 0 1 | BITFIELD {n} SET u8 0 1
+INCR {n} | INCRBY {n} 2 | INCRBYFLOAT {n} 2 | DECR {n} | DECRBY {n} 2 | PERSIST {k}
+GETEX {k} PERSIST | GETEX {k} EX 60
+HSET {n} a 1 | HINCRBY {n} a 1 | LPUSH {n} a | RPUSH {n} a | SADD {n} a | ZADD {n} 1 a | ZINCRBY {n} 1 a | PFADD {n} a
+XADD {n} * a 1 | GEOADD {n} 1 1 a | COPY {k} {n} | RENAME {k} {n} | SUNIONSTORE {n} {k} | BITOP NOT {n} {k}
+SORT {k} STORE {n} | RESTORE {n} 0 x | MOVE {k} 1
+"""
+
+
+@pytest.mark.parametrize("line", [c.strip() for c in ENDLESS.replace("\n", "|").split("|") if c.strip()])
+def test_s3_80_what_could_leave_a_key_without_an_end_is_refused(
+    service: redis.Redis, admin: redis.Redis, line: str
+) -> None:
+    admin.set("session:1", "x", ex=60)
+    words = line.format(k="session:1", n="session:2").split()
+    assert refused(service, *words)
+    called = ", ".join(f"'{word}'" for word in words)
+    with pytest.raises(redis.exceptions.ResponseError, match=r"can't run this command|ACL"):
+        run(service, "EVAL", f"return redis.call({called})", "0")
+    assert admin.keys() == [b"session:1"]
+    assert admin.ttl("session:1") == pytest.approx(60, abs=2)
+
+
+def test_s3_80_every_command_that_writes_is_refused_but_those_that_leave_an_end(
+    service: redis.Redis, admin: redis.Redis
+) -> None:
+    """Over all commands that this server has: one that a later server brings is refused until it is allowed."""
+    writing = {str(r["name"]): int(r["arity"]) for r in run(admin, "COMMAND").values() if "write" in r["flags"]}
+    assert len(writing) > 90
+    for name in writing.keys() - {*WRITES}:
+        admin.set("session:1", "1", ex=60)
+        assert refused(service, name, *["session:1"] * max(abs(writing[name]) - 1, 1)), name
+    assert writing.keys() > {*WRITES}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("SETEX", "{k}", "60", "x"),
+        ("SETEX", "{k}", "0", "x"),
+        ("SETEX", "{k}", "-1", "x"),
+        ("PSETEX", "{k}", "60000", "x"),
+        ("PSETEX", "{k}", "0", "x"),
+        ("EXPIRE", "{k}", "60"),
+        ("EXPIRE", "{k}", "-1"),
+        ("PEXPIRE", "{k}", "0"),
+        ("EXPIREAT", "{k}", "0"),
+        ("PEXPIREAT", "{k}", "9999999999999"),
+        ("GETDEL", "{k}"),
+        ("DEL", "{k}"),
+        ("UNLINK", "{k}"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("there", [True, False])
+def test_s3_80_whatever_a_service_writes_has_an_end(
+    service: redis.Redis, admin: redis.Redis, words: tuple[str, ...], there: bool
+) -> None:
+    if there:
+        admin.set("session:1", "x", ex=60)
+    assert not refused(service, *(w.format(k="session:1") for w in words))
+    assert all(int(str(admin.ttl(key))) >= 0 for key in admin.scan_iter())
 
 
 @pytest.mark.parametrize("key", FOREIGN)
@@ -230,11 +309,11 @@ def test_the_default_user_cannot_do_anything(server: Path) -> None:
 def test_a_full_cache_gives_up_what_expires_soonest(service: redis.Redis, admin: redis.Redis) -> None:
     assert admin.config_get("maxmemory-policy") == {"maxmemory-policy": "volatile-ttl"}
     room = names.ROOM.key("42")
-    service.set(room, "here", ex=names.ROOM.seconds)
+    run(service, "SETEX", room, str(names.ROOM.seconds), "here")
     admin.config_set("maxmemory", int(admin.info("memory")["used_memory"]) + 300_000)
     try:
         for user in range(600):
-            service.set(names.RATE.key(str(user)), "x" * 1000, ex=names.RATE.seconds)
+            run(service, "SETEX", names.RATE.key(str(user)), str(names.RATE.seconds), "x" * 1000)
         assert int(admin.info("stats")["evicted_keys"]) > 0
         assert service.get(room) == b"here"
     finally:

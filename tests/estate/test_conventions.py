@@ -56,7 +56,8 @@ def test_the_pool_has_the_documented_figures() -> None:
 
 def test_whatever_the_source_does_not_give_is_marked_assumed() -> None:
     assert {what for what, _, _ in names.CACHE.assumptions()} == {f.pattern for f in FAMILIES}
-    assert {what for what, _, _ in names.BROKER.assumptions()} == {"tasks", "tasks.dlq", "system_events"}
+    topics = {"meeting.tasks", "meeting.tasks.dlq", "meeting.system_events"}
+    assert {what for what, _, _ in names.BROKER.assumptions()} == topics
     assert {what for what, _, _ in names.REGISTRY.assumptions()} == {
         "services",
         "ports",

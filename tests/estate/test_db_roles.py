@@ -169,7 +169,7 @@ def test_only_who_may_make_roles_makes_the_first_one_and_then_any_owner_migrates
             migrations.migrate(db, files)
         with connect(f"{rds.dsn()} user=admin") as admin:
             admin.execute("CREATE ROLE meeting_app LOGIN; GRANT rds_iam TO meeting_app")
-        assert [m.version for m in migrations.migrate(db, files).pending] == [2]
+        assert [m.version for m in migrations.migrate(db, files).pending] == [m.version for m in files[1:]]
 
 
 def test_iam_lets_the_application_in_wherever_its_role_is_made_and_two_databases_share_it(rds: Server) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -156,8 +157,7 @@ def test_the_meeting_schema_has_every_table_unique_key_and_index_of_its_source()
                 start = f"ON public.{table} USING btree ({columns.replace(',', ', ')})"
                 hits = [i for i in seen[table]["indexes"].values() if i.startswith(f"CREATE {kind} ") and start in i]
                 assert len(hits) == 1, (table, kind, columns)
-                soft = "deleted_at" in seen[table]["columns"] and kind == "UNIQUE INDEX"
-                assert ("WHERE (deleted_at IS NULL)" in hits[0]) == soft, hits
+                assert " WHERE " not in hits[0], hits
 
 
 def test_every_column_of_the_meeting_schema_is_named_by_its_source_or_marked_as_assumed() -> None:
@@ -185,14 +185,78 @@ def test_every_table_of_the_meeting_schema_keeps_its_times() -> None:
         assert row[1] < timedelta(minutes=1)
 
 
-def test_a_deleted_account_frees_its_name_and_a_living_one_does_not() -> None:
+# Of every documented unique key: its table, its columns, and values for a row of it beside them.
+UNIQUE_KEYS = [
+    ("users", "username", "email, password_hash", "gen_random_uuid(), 'x'"),
+    ("users", "email", "username, password_hash", "gen_random_uuid(), 'x'"),
+    ("meeting_participants", "meeting_id, user_id", "role", "'host'"),
+    ("system_configs", "config_key", "config_value", "'1'"),
+    ("meeting_rooms", "room_id", "meeting_id", "1"),
+    ("signaling_sessions", "session_id", "meeting_id", "1"),
+    ("signaling_messages", "message_id", "meeting_id, from_user_id, message_type", "1, 100, 'chat'"),
+    ("ai_tasks", "task_id", "task_type", "'summary'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("table", "unique", "others", "values"), UNIQUE_KEYS, ids=[f"{t}-{u}" for t, u, *_ in UNIQUE_KEYS]
+)
+def test_s3_18_20_on_conflict_can_rest_on_every_documented_unique_key(
+    table: str, unique: str, others: str, values: str
+) -> None:
+    """Also where the row that is there is marked deleted."""
+    key = "1, 100" if "," in unique else "'same'"
+    insert = f"INSERT INTO {table} ({unique}, {others}) VALUES ({key}, {values}) ON CONFLICT ({unique}) DO UPDATE SET "
+    with database("meeting") as dsn, connect(dsn) as db:
+        db.execute("""
+            INSERT INTO users (id, username, email, password_hash) VALUES (100, 'first', 'first@x', '');
+            INSERT INTO meetings (id, title, creator_id, start_time) VALUES (1, 'on', 100, now())""")
+        db.execute(f"{insert} created_at = now()".encode())
+        if "deleted_at" in tables(catalog_of("meeting"))[table]["columns"]:
+            db.execute(f"UPDATE {table} SET deleted_at = now()".encode())
+            db.execute(f"{insert} deleted_at = NULL".encode())
+        else:
+            db.execute(f"{insert} created_at = now()".encode())
+        count = db.execute(f"SELECT count(*) FROM {table} WHERE ({unique}) = ({key})".encode()).fetchone()
+        assert count == (1,)
+
+
+def test_s3_18_20_rows_that_are_marked_deleted_give_up_the_keys_that_other_rows_have() -> None:
+    """The migration meets data of the schema before it, in which a closed account's name was used again."""
+    files = migrations.load(SCHEMAS / "meeting")
+    with database() as dsn, connect(dsn) as db:
+        migrations.migrate(db, files[:2])
+        db.execute("""
+            INSERT INTO users (id, username, email, password_hash, deleted_at) VALUES
+              (1, 'ann', 'ann@x', '', now()), (2, 'ann', 'ann@x', '', now()), (3, 'ann', 'ann@x', '', NULL),
+              (4, 'bob', 'bob@x', '', now()), (5, 'cat', 'cat@x', '', NULL);
+            INSERT INTO meetings (id, title, creator_id, start_time) VALUES (1, 'on', 3, now()), (2, 'off', 3, now());
+            INSERT INTO meeting_participants (id, meeting_id, user_id, deleted_at) VALUES
+              (1, 1, 3, NULL), (2, 1, 3, now()), (3, 2, 3, now()), (4, 2, 3, now()), (5, 2, 5, now());
+            INSERT INTO system_configs (id, config_key, config_value, deleted_at) VALUES
+              (1, 'limit', '1', now()), (2, 'limit', '2', NULL)""")
+        migrations.migrate(db, files)
+        names = db.execute("SELECT id, username, email FROM users ORDER BY id").fetchall()
+        assert names == [
+            (1, "ann~1", "ann@x~1"),
+            (2, "ann~2", "ann@x~2"),
+            (3, "ann", "ann@x"),
+            (4, "bob", "bob@x"),
+            (5, "cat", "cat@x"),
+        ]
+        assert db.execute("SELECT id FROM meeting_participants ORDER BY id").fetchall() == [(1,), (4,), (5,)]
+        settings = db.execute("SELECT config_key, config_value FROM system_configs ORDER BY id").fetchall()
+        assert settings == [("limit~1", 1), ("limit", 2)]
+
+
+def test_an_account_keeps_its_name_whether_it_is_closed_or_not() -> None:
     insert = "INSERT INTO users (username, email, password_hash) VALUES ('ann', %s, 'x')"
     with database("meeting") as dsn, connect(dsn) as db:
         db.execute(insert, ("ann@example.com",))
-        with pytest.raises(psycopg.errors.UniqueViolation, match="uq_users_username"):
-            db.execute(insert, ("other@example.com",))
-        db.execute("UPDATE users SET deleted_at = now()")
-        db.execute(insert, ("ann@example.com",))
+        for closed in ("NULL", "now()"):
+            db.execute(f"UPDATE users SET deleted_at = {closed}".encode())
+            with pytest.raises(psycopg.errors.UniqueViolation, match="uq_users_username"):
+                db.execute(insert, ("other@example.com",))
 
 
 def test_active_meetings_are_counted_once_however_many_streams_they_have() -> None:
@@ -209,3 +273,34 @@ def test_active_meetings_are_counted_once_however_many_streams_they_have() -> No
             "SELECT meeting_id, participants, open_rooms, active_streams FROM active_meetings_stats"
         ).fetchall()
     assert rows == [(1, 2, 1, 3)]
+
+
+def test_s3_29_no_step_of_the_statistics_makes_pairs_of_participants_and_streams() -> None:
+    """By the rows that each step of the plan really had; a product would have 50 * 20 * 30 = 30,000."""
+    meetings, participants, streams = 50, 20, 30
+    with database("meeting") as dsn, connect(dsn) as db:
+        db.execute(
+            f"""
+            INSERT INTO users (id, username, email, password_hash)
+              SELECT n, n, n || '@x', '' FROM generate_series(1, {participants}) n;
+            INSERT INTO meetings (id, title, creator_id, status, start_time)
+              SELECT n, 'on', 1, 'ongoing', now() FROM generate_series(1, {meetings}) n;
+            INSERT INTO meeting_participants (meeting_id, user_id, status)
+              SELECT m, u, 'joined' FROM generate_series(1, {meetings}) m, generate_series(1, {participants}) u;
+            INSERT INTO meeting_rooms (room_id, meeting_id) SELECT m, m FROM generate_series(1, {meetings}) m;
+            INSERT INTO media_streams (room_id, user_id, stream_type)
+              SELECT m, 1, 'audio' FROM generate_series(1, {meetings}) m, generate_series(1, {streams});
+            ANALYZE""".encode()
+        )
+        counted = db.execute("SELECT participants, open_rooms, active_streams FROM active_meetings_stats").fetchall()
+        explained = db.execute("EXPLAIN (ANALYZE, FORMAT JSON) SELECT * FROM active_meetings_stats").fetchone()
+    assert counted == [(participants, 1, streams)] * meetings
+    assert explained
+    assert max(_rows(explained[0][0]["Plan"])) <= meetings * (participants + streams)
+
+
+def _rows(plan: dict[str, Any]) -> Iterator[float]:
+    """How many rows each step of a plan had, in all of its rounds."""
+    yield plan["Actual Rows"] * plan["Actual Loops"]
+    for step in plan.get("Plans", ()):
+        yield from _rows(step)

@@ -104,7 +104,8 @@ LIFECYCLE = (
 )
 MEETING = (
     *("owner", "backups", "max_connections", "session:{id}", "room:{meeting_id}", "rate:{user}", "lock:{resource}"),
-    *("cache:meeting:{id}", "cache:user:{id}", "tasks", "tasks.dlq", "system_events", "recordings/{meeting_id}/{file}"),
+    *("cache:meeting:{id}", "cache:user:{id}", "meeting.tasks", "meeting.tasks.dlq", "meeting.system_events"),
+    "recordings/{meeting_id}/{file}",
     *("media/uploads/{uuid}.{ext}", "temp/{file}", "collections", "services", "ports"),
     "Cloud Map and Parameter Store",
 )

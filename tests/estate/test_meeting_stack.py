@@ -172,6 +172,7 @@ def test_applications_may_use_the_stores_and_do_nothing_else(env: str) -> None:
     region = {"prod": "us-east-1", "test": "us-west-2"}[env]
     ((proxy, _),), ((broker, _),) = resources(found, "RDS::DBProxy"), resources(found, "MSK::Cluster")
     (bucket,) = (i for i, _ in resources(found, "S3::Bucket") if not i.startswith("AccessLogs"))
+    ((namespace, _),) = resources(found, "ServiceDiscovery::PrivateDnsNamespace")
     ids, here = f"<2 of {broker}.Arn by />", f"{region}:<account>"
     kafka = f"arn:aws:kafka:{here}"
     folders = ("recordings/", "media/uploads/", "media/avatars/", "temp/")
@@ -243,6 +244,20 @@ def test_applications_may_use_the_stores_and_do_nothing_else(env: str) -> None:
             ["servicediscovery:DiscoverInstances"],
             ["*"],
             {"StringEquals": {"servicediscovery:NamespaceName": "meeting-system.internal"}},
+        ),
+        "MeetingRegistryRegister": (
+            [
+                "servicediscovery:DeregisterInstance",
+                "servicediscovery:RegisterInstance",
+                "servicediscovery:UpdateInstanceCustomHealthStatus",
+            ],
+            [f"<{i}.Arn>" for i, _ in resources(found, "ServiceDiscovery::Service")],
+            None,
+        ),
+        "MeetingRegistryNames": (
+            ["route53:ChangeResourceRecordSets", "route53:GetHostedZone"],
+            [f"arn:aws:route53:::hostedzone/<{namespace}.HostedZoneId>"],
+            None,
         ),
     }
     # IAM takes 6144 characters; what it fills in is at most as long as the names that stand here for it.
@@ -322,6 +337,15 @@ def test_the_bucket_moves_and_expires_by_prefix() -> None:
         "media/uploads/": ({"INTELLIGENT_TIERING": 30}, None),
         "temp/": ({}, 1),
     }
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_s3_65_68_services_reach_what_they_register_with_and_what_finds_them(env: str) -> None:
+    region = {"prod": "us-east-1", "test": "us-west-2"}[env]
+    end_points = (r["Properties"] for _, r in resources(template(env), "EC2::VPCEndpoint"))
+    there = {str(p["ServiceName"]): p for p in end_points}
+    for service in ("servicediscovery", "data-servicediscovery", "ssm"):
+        assert there[f"com.amazonaws.{region}.{service}"]["PrivateDnsEnabled"] is True
 
 
 def parameters(env: str) -> dict[str, str]:
@@ -488,6 +512,18 @@ def test_dead_letters_and_full_disks_are_told_of_on_every_broker() -> None:
 def test_documents_are_watched_in_prod() -> None:
     assert set(alarms("prod", "AWS/DocDB")) == {"meeting-documents-prod/cpu", "meeting-documents-prod/memory"}
     assert list(resources(template("test"), "CloudWatch::Alarm")) == []
+
+
+def test_s3_80_a_cache_that_fills_up_is_told_of() -> None:
+    ((topic, _),) = resources(template("prod"), "SNS::Topic")
+    ((name, alarm),) = alarms("prod", "AWS/ElastiCache").items()
+    assert name == "meeting-cache-prod/memory"
+    read = [q["MetricStat"]["Metric"] for q in alarm["Metrics"] if "MetricStat" in q]
+    assert {m["MetricName"] for m in read} == {"DatabaseMemoryUsagePercentage"}
+    nodes = [{"Name": "CacheClusterId", "Value": f"meeting-cache-prod-{n}"} for n in ("001", "002")]
+    assert [m["Dimensions"] for m in read] == [[node] for node in nodes]
+    assert (alarm["Threshold"], alarm["ComparisonOperator"]) == (80, "GreaterThanThreshold")
+    assert alarm["AlarmActions"] == [{"Ref": topic}]
 
 
 # --- judged by others ---

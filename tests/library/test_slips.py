@@ -72,7 +72,7 @@ def test_these_are_the_declarations() -> None:
         *("Access", "Backups", "Broker", "Bucket", "Cache", "Database", "Demand", "Durable", "Entity"),
         *("Environment", "Estate", "Index", "Item", "Key", "KeyFamily", "Pattern", "Place", "Policy", "Pool", "Prefix"),
         *("Processor", "Registry", "Relation", "Service", "Stack", "State", "Stream", "Table", "Topic", "Transient"),
-        *("DocumentDatabase", "Upkeep", "Waiver", "Facts"),
+        *("DocumentDatabase", "RowUpkeep", "Upkeep", "Waiver", "Facts"),
     }
     assert len(HINTS) > 150
 
@@ -221,6 +221,7 @@ DECLARED: dict[type, list[Any]] = {}
 MORE = (  # of what the estate of these tests has none
     access.Relation(table="orders", attribute="customerId", to_table="customers", to_attribute="id"),
     database.Upkeep(partitioned=("events",), archive="archive"),
+    database.RowUpkeep(tables=("events",)),
     environment.Place("us-east-1"),
     extra.Extra({"TableClass": "STANDARD"}, reason="r"),
     owners.Owner(name="shop-team"),

@@ -19,7 +19,7 @@ from typing import TextIO
 from psycopg import errors, sql
 
 from holdfast.errors import InputError
-from holdfast.postgres import archive, drift, migrations, retention
+from holdfast.postgres import archive, drift, migrations, retention, upkeep
 from holdfast.postgres.catalog import Difference
 from holdfast.postgres.connection import Connection, clear_errors, connect, refuse_secrets, with_tls, without_variables
 from holdfast.postgres.server import Server, candidates, kept, temporary
@@ -29,6 +29,7 @@ from holdfast.text import counted, printable
 SCHEMAS = Path("schemas")
 KEPT = Path(".holdfast", "postgres")
 ARCHIVE = Path(".holdfast", "archive")
+POLICIES = (retention.POLICY, upkeep.POLICY)  # of which migrations make one where rows end
 VERSION = 1
 
 
@@ -151,11 +152,16 @@ def _retain(args: argparse.Namespace, clock: Callable[[], datetime]) -> int:
     try:
         with databases(args) as found, progress() as show:
             for schema, dsn in found.items():
-                if not any(retention.POLICY in m.sql for m in migrations.load(SCHEMAS / schema)):
+                rules = [p for p in POLICIES if any(p in m.sql for m in migrations.load(SCHEMAS / schema))]
+                if not rules:
                     _say(f"{schema}: no retention policy")
                     continue
                 with connect(dsn) as connection, clear_errors(f"retention of {schema}"):
                     now = given or retention.server_time(connection, clock())
+                    if retention.POLICY not in rules:
+                        steps = upkeep.plan(connection, now) if args.plan else upkeep.run(connection, (), now=now).steps
+                        _tell(schema, steps, "nothing to do" if args.plan else "nothing was to be done")
+                        continue
                     if args.plan:
                         _tell(schema, retention.plan(connection, now), "nothing to do")
                         continue

@@ -88,6 +88,7 @@ EXAMPLES = {
     ),
     "Service": 'Service(name="invoices", port=8080, grpc_port=9090)',
     "Topic": 'Topic(name="orders", purpose="New orders.", partitions=3, keep=timedelta(days=7), groups=("invoices",))',
+    "RowUpkeep": 'RowUpkeep(tables=("payment",))',
     "Upkeep": 'Upkeep(partitioned=("payment",), archive="archive-{env}")',
 }
 CONSTANTS = {

@@ -118,6 +118,8 @@ class Kind(Generic[S]):
     logs: Callable[[Placed, S], Iterator[str]]  # the log groups that it, and what stands beside it, writes to
     construct: Callable[[StoreContext, S], Iterable[Use]]  # makes it; answers what applications may do with it
     live: Reading[S] | None  # None: no API shows it
+    # Alarms that no guard demands: made wherever the stack has alarms at all.
+    notices: Callable[[Placed, S], Iterator[Alarm]] = lambda placed, store: iter(())
     # The resources of its types that belong to another resource, so that they are not strangers.
     beside: Callable[[StackSeen, Collection[str]], Collection[str]] = lambda stack, matched: ()
     members: Mapping[str, str] = field(default_factory=dict)  # the instances that a cluster consists of

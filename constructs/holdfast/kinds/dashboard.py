@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from holdfast.estate.placement import Placed
-from holdfast.kinds.kinds import alarms as alarms_of
+from holdfast.kinds.kinds import made_alarms
 from holdfast.kinds.table.alarms import table_widgets
-from holdfast.model.facts import Guard
 
 
 def dashboard(placed: Placed) -> dict[str, Any] | None:
@@ -22,8 +21,7 @@ def dashboard(placed: Placed) -> dict[str, Any] | None:
 def _store_widgets(placed: Placed, top: int) -> Iterator[dict[str, Any]]:
     """All alarms of the stores, then the graph behind each. ``${…}`` stand where Fn::Sub fills in."""
     arn = f"arn:${{AWS::Partition}}:cloudwatch:{placed.region}:${{AWS::AccountId}}:alarm:"
-    watched = (s for s in placed.stores if Guard.ALARMS in placed.required(s))
-    alarms = [arn + a.name for s in watched for a in alarms_of(placed, s)]
+    alarms = [arn + a.name for s in placed.stores for a in made_alarms(placed, s)]
     if alarms:
         status = {"title": f"Alarms of {placed.name}", "alarms": alarms}
         yield {"type": "alarm", "x": 0, "y": top, "width": 24, "height": 4, "properties": status}

@@ -15,6 +15,7 @@ from holdfast.kinds.cache.kind import CACHE
 from holdfast.kinds.database.kind import DATABASE
 from holdfast.kinds.documents.kind import DOCUMENTS
 from holdfast.kinds.registry.kind import REGISTRY
+from holdfast.model.facts import Guard
 from holdfast.model.store import Store
 from holdfast.shared.alarms.alarm import Alarm
 from holdfast.unknown import Unknown
@@ -87,3 +88,11 @@ def strangers(stack: StackSeen, placed: Placed, matched: Collection[str]) -> Ite
 
 def alarms(placed: Placed, store: Store) -> Iterator[Alarm]:
     return kind_of(store).alarms(placed, store)
+
+
+def made_alarms(placed: Placed, store: Store) -> Iterator[Alarm]:
+    """The alarms that a store has here: those that are demanded, and those that go with them."""
+    if Guard.ALARMS in placed.required(store):
+        yield from alarms(placed, store)
+    if placed.alarmed:
+        yield from kind_of(store).notices(placed, store)

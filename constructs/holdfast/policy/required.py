@@ -90,7 +90,7 @@ NEEDED = (TagSource.ENVIRONMENT, TagSource.OWNER, TagSource.DATA_CLASS, TagSourc
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """Above what alarms are raised: of tables, databases, brokers and document clusters."""
+    """Above what alarms are raised: of tables, databases, caches, brokers and document clusters."""
 
     throttles: float = 10
     latency_ms: float = 50
@@ -99,6 +99,7 @@ class Thresholds:
     free_gib: int = 10  # of a database's storage: below
     connections_percent: int = 80
     disk_percent: int = 80
+    memory_percent: int = 80  # of a cache
     lag_messages: int = 10_000
     lag_seconds: int = 300
 

@@ -40,11 +40,11 @@ def test_migrate_and_check_on_the_embedded_server(
     monkeypatch.setenv("PGHOST", "nowhere.invalid")  # of another server, and no business of the embedded one
     monkeypatch.setenv("PGUSER", "eve")
     last = load(folder / "schemas" / "lifecycle")[-1].file
-    files = ", ".join(m.file for m in load(folder / "schemas" / "lifecycle"))
+    files, others = (", ".join(m.file for m in load(folder / "schemas" / s)) for s in ("lifecycle", "meeting"))
     code, out, _ = run(capsys, "check")
     assert code == 1
     assert "meeting: missing V001__tables.sql: not applied; run `holdfast db migrate`\n" in out
-    plan = f"lifecycle: would apply {files}\nmeeting: would apply V001__tables.sql, V002__applications.sql\n"
+    plan = f"lifecycle: would apply {files}\nmeeting: would apply {others}\n"
     assert run(capsys, "migrate", "--plan") == (0, plan, "")
     assert run(capsys, "migrate") == (0, plan.replace("would apply", "applied"), "")
     assert run(capsys, "migrate", "--schema", "lifecycle") == (0, f"lifecycle: up to date at {last}\n", "")
@@ -141,13 +141,26 @@ def test_commands_at_the_same_time_on_a_fresh_folder_all_end_well(folder: Path) 
 def test_any_server_by_dsn(folder: Path, capsys: Capture) -> None:
     with database() as dsn:
         here = ("--schema", "meeting", "--dsn", dsn)
-        applied = "meeting: applied V001__tables.sql, V002__applications.sql\n"
+        applied = f"meeting: applied {', '.join(m.file for m in load(folder / 'schemas' / 'meeting'))}\n"
         assert run(capsys, "migrate", *here) == (0, applied, "")
         assert run(capsys, "check", *here) == (0, "meeting: as declared\n", "")
         assert run(capsys, "psql", *here, "--", "-qc", "CREATE TABLE notes (a int)")[0] == 0
         assert run(capsys, "psql", *here, "--", "-qc", "SELECT 1/0")[0] != 0
         assert run(capsys, "check", *here) == (1, "meeting: extra public.notes: table\n", "")
     assert not (folder / ".holdfast").exists()
+
+
+def test_s3_74_rows_of_a_database_without_partitions_end_by_command(folder: Path, capsys: Capture) -> None:
+    with database("meeting") as dsn, connect(dsn) as db:
+        db.execute(
+            "INSERT INTO operation_logs (operation, resource_type, created_at) "
+            "VALUES ('old', 'user', now() - interval '2 years'), ('new', 'user', now())"
+        )
+        here = ("retain", "--schema", "meeting", "--dsn", dsn, "--archive", str(folder / "archive"))
+        assert run(capsys, *here, "--plan") == (0, "meeting: purge operation_logs (1 row)\n", "")
+        assert run(capsys, *here) == (0, "meeting: purge operation_logs (1 row)\n", "")
+        assert run(capsys, *here) == (0, "meeting: nothing was to be done\n", "")
+        assert db.execute("SELECT operation FROM operation_logs").fetchall() == [("new",)]
 
 
 def test_what_could_not_be_read_is_exit_3_and_never_fine(folder: Path, capsys: Capture) -> None:

@@ -56,12 +56,22 @@ def test_the_code_is_what_the_handler_imports_at_any_time() -> None:
     assert sorted(reached) == list(functions.CARRIED)
 
 
-def test_the_code_runs_alone(tmp_path: Path) -> None:
+def test_the_upkeep_of_rows_carries_what_it_imports_beside_that() -> None:
+    own = "functions/database/upkeep.py"
+    reached, found = {own}, set(imported(functions.PACKAGE / own))
+    while found - reached:
+        reached |= found
+        found = {name for path in found for name in imported(functions.PACKAGE / path)}
+    assert sorted(reached - {*functions.CARRIED}) == list(functions.CARRIED_FOR_ROWS)
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_the_code_runs_alone(rows: bool, tmp_path: Path) -> None:
     """Every module, in an interpreter that knows only what Lambda and the layer have."""
     for name in THERE:
         if (INSTALLED / name).exists():
             (tmp_path / name).symlink_to(INSTALLED / name)
-    code = functions.staged(PROJECT, "shop")
+    code = functions.staged(PROJECT, "shop", rows=rows)
     paths = (p.relative_to(code).with_suffix("") for p in code.rglob("*.py"))
     names = sorted(".".join(p.parts).removesuffix(".__init__") for p in paths)
     command = [sys.executable, "-I", "-S", "-B", "-c", ALL, str(code), str(tmp_path), *names]

@@ -111,8 +111,9 @@ MUTATIONS = {
     ),
     "partial unique index made full": (
         "meeting",
-        "DROP INDEX uq_users_email; CREATE UNIQUE INDEX uq_users_email ON users (email)",
-        "changed public.users index uq_users_email: ",
+        "DROP INDEX uq_meeting_recordings_object_path; "
+        "CREATE UNIQUE INDEX uq_meeting_recordings_object_path ON meeting_recordings (object_path)",
+        "changed public.meeting_recordings index uq_meeting_recordings_object_path: ",
     ),
     "index of a partitioned table dropped": (
         "lifecycle",

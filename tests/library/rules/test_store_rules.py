@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import pytest
 from declare import on_aurora
 from mutants import differing
 from rule_mutants import seen
-from shop import ESTATE, alone
+from shop import BACKUPS, ESTATE, LIVE, STORES, alone
 from shop_synth import synth
 from store_mutants import BESIDE, MUTATIONS, mutants, stack_mutants
 from support import Json
 
-from holdfast import Broker, Database, Tier
+from holdfast import Broker, Bucket, Data, Database, DeclarationError, DocumentDatabase, RowUpkeep, Tier
 from holdfast.estate.placement import Placed
 from holdfast.kinds.kinds import find
 from holdfast.model.store import Store
@@ -176,3 +177,59 @@ def test_a_security_group_that_admits_addresses_is_found(templates: dict[str, Js
         "Properties": {"SecurityGroupIngress": [{"CidrIp": "10.0.0.0/8", "IpProtocol": "tcp"}]},
     }
     assert [(f.rule.id, f.detail) for f in judged(placed, template)] == [("HF503", "it admits 10.0.0.0/8")]
+
+
+def test_s3_74_the_upkeep_of_rows_is_judged_like_any_other_job(tmp_path: Path) -> None:
+    stores = tuple(
+        replace(s, upkeep=RowUpkeep(tables=("payment",))) if isinstance(s, Database) else s for s in STORES.stores
+    )
+    placed = Placed(replace(STORES, stores=stores), LIVE)
+    template = synth(alone(placed.stack), tmp_path, "live")[placed.id]
+    assert judged(placed, template) == []
+    name = "shop-live-upkeep"
+    for kind, key, edit, said in (
+        ("AWS::Scheduler::Schedule", "Name", {"State": "DISABLED"}, f"the schedule of {name} is switched off"),
+        ("AWS::Scheduler::Schedule", "Name", {"Name": "other"}, f"nothing calls {name} at cron(0 5 * * ? *)"),
+        ("AWS::Lambda::Function", "FunctionName", {"Handler": "handler.drift"}, f"{name} runs something else"),
+    ):
+        spoilt = json.loads(json.dumps(template))
+        resources = (r for r in spoilt["Resources"].values() if r["Type"] == kind)
+        (found,) = (r["Properties"] for r in resources if r["Properties"].get(key) == name)
+        found |= edit
+        assert said in "; ".join(f.detail for f in judged(placed, spoilt))
+
+
+def test_a_quota_and_a_user_of_documents_are_made_where_they_are_declared(tmp_path: Path) -> None:
+    """And the rules have nothing against them."""
+    stores = tuple(
+        replace(s, quota_gib=100)
+        if isinstance(s, Bucket) and s.name == "shop-files-{env}"
+        else replace(s, database="reviews")
+        if isinstance(s, DocumentDatabase)
+        else s
+        for s in STORES.stores
+    )
+    placed = Placed(replace(STORES, stores=stores), LIVE)
+    template = synth(alone(placed.stack), tmp_path, "live")[placed.id]
+    assert judged(placed, template) == []
+    (quota,) = (r for i, r in template["Resources"].items() if i.startswith("ShopFilesQuota"))
+    assert quota["Properties"]["Threshold"] == 100 * 2**30
+    (secret,) = (r for r in template["Resources"].values() if r["Type"] == "AWS::SecretsManager::Secret")
+    assert json.loads(secret["Properties"]["GenerateSecretString"]["SecretStringTemplate"]) == {
+        "username": "reviews_app"
+    }
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Bucket(name="abc", purpose="", data=Data.OPERATIONAL, prefixes=(), quota_gib=0), "holds nothing"),
+        (
+            lambda: DocumentDatabase(name="abc", purpose="", data=Data.OPERATIONAL, backups=BACKUPS, database="a.b"),
+            "its database 'a.b' needs 1 to 63 letters",
+        ),
+    ],
+)
+def test_a_quota_or_a_database_that_cannot_be_is_refused(build: Callable[[], object], message: str) -> None:
+    with pytest.raises(DeclarationError, match=message):
+        build()

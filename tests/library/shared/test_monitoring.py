@@ -36,6 +36,7 @@ PUBLISHED = {
         ("AWS/DocDB", m): [{"DBClusterIdentifier"}]
         for m in ("CPUUtilization", "LowMemNumOperationsThrottled", "LowMemNumOperationsTimedOut")
     },
+    ("AWS/ElastiCache", "DatabaseMemoryUsagePercentage"): [{"CacheClusterId"}],
     # Written by our own jobs; test_database_functions.py holds them to it.
     **{
         ("Holdfast/Database", m): [{"Database", "Table"}]
@@ -130,6 +131,8 @@ def test_thresholds(templates: dict[str, Json]) -> None:
         ("disk", 60),
         # documents
         ("memory", 0),
+        # caches
+        ("memory", 80),
     }
 
 

@@ -98,4 +98,4 @@ class Broker(Store):
     def assumptions(self) -> Iterator[tuple[str, str, str]]:
         for t in self.topics:
             if t.assumed:
-                yield t.name, f"{t.partitions} partitions, kept {span(t.keep)}", t.assumed
+                yield self.topic(t), f"{t.partitions} partitions, kept {span(t.keep)}", t.assumed

@@ -10,11 +10,13 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk.aws_s3 import mixins
 from constructs import Construct
 
+from holdfast.kinds.bucket.alarms import alarms
 from holdfast.kinds.bucket.declaration import Bucket, Prefix
 from holdfast.kinds.bucket.settings import bucket_policy, log_delivery
 from holdfast.kinds.bucket.uses import uses
 from holdfast.kinds.database.declaration import Database
 from holdfast.model.facts import Guard
+from holdfast.shared.alarms.construct import add_alarms
 from holdfast.shared.applications.statements import Use
 from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.shared.construct.context import StoreContext
@@ -34,7 +36,7 @@ ABANDONED_DAYS = 7
 
 def add_bucket(context: StoreContext, store: Bucket) -> Iterator[Use]:
     bucket = context.made[store.name] = GuardedBucket(context.scope, store, context)
-    archives = {s.upkeep.archive for s in context.placed.stores if isinstance(s, Database) and s.upkeep}
+    archives = {s.archive for s in context.placed.stores if isinstance(s, Database)}
     if store.name in archives:
         return iter(())  # its functions alone use it
     if context.networked:
@@ -85,6 +87,8 @@ class GuardedBucket(Construct):
         self.logical_id = cdk.Stack.of(self).get_logical_id(bucket)
         _guard(self, bucket, bucket_policy(bucket.attr_arn), emptied=not kept)
         tag(self, store, placed)
+        if context.topic:
+            add_alarms(self, alarms(placed, store, bucket.ref), placed, context.topic)
         if store.backups and Guard.PITR in guards:
             context.vault.keep(store.id, store.backups, self.arn, BUCKET_BACKUP_POLICY)
         acknowledge(

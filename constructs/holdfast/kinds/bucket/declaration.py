@@ -62,11 +62,14 @@ class Bucket(Store):
     prefixes: tuple[Prefix, ...]
     locked: timedelta | None = None  # nothing written is deleted before that age
     backups: Backups | None = None
+    quota_gib: int | None = None  # more, old versions included, raises an alarm where the stack has alarms
     lifetime: Durable = field(default=Durable(), init=False)
     assumed: Mapping[str, str] = field(default_factory=dict, hash=False)  # what: why
 
     def __post_init__(self) -> None:
         self.check_name()
+        if self.quota_gib is not None and self.quota_gib < 1:
+            raise DeclarationError(f"bucket {self.name}: a quota of {self.quota_gib} GiB holds nothing")
         check_unique("prefixes", f"bucket {self.name}", (p.folder for p in self.prefixes))
 
     def identifier(self, name: str, region: str, account: str = "") -> str:
@@ -79,6 +82,10 @@ class Bucket(Store):
         yield from ((p.path, p.fate or "kept") for p in self.prefixes)
         if self.locked:
             yield "locked", f"nothing is deleted before {self.locked.days} days"
+        if self.quota_gib:
+            yield "quota", f"{self.quota_gib:,} GiB"
+        if self.backups:
+            yield from self.backups.facts()
 
     def assumptions(self) -> Iterator[tuple[str, str, str]]:
         yield from ((p.path, p.fate, p.assumed) for p in self.prefixes if p.assumed)

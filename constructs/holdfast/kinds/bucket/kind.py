@@ -10,6 +10,7 @@ from holdfast.cfn.intrinsics import Reference
 from holdfast.cfn.template import StackSeen
 from holdfast.kinds.base import Kind, none
 from holdfast.kinds.bucket import types
+from holdfast.kinds.bucket.alarms import alarms
 from holdfast.kinds.bucket.declaration import Bucket
 from holdfast.kinds.bucket.guards import PROTECTIONS
 from holdfast.kinds.bucket.live import READING
@@ -41,6 +42,7 @@ BUCKET = Kind(
     guards=PROTECTIONS,
     needs=NEEDS,
     alarms=none,
+    notices=alarms,
     logs=none,
     construct=construct,
     live=READING,

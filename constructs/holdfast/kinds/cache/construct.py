@@ -8,9 +8,11 @@ import aws_cdk as cdk
 from aws_cdk import aws_elasticache as elasticache
 from constructs import Construct
 
+from holdfast.kinds.cache.alarms import alarms
 from holdfast.kinds.cache.declaration import Cache
 from holdfast.kinds.cache.settings import DEFAULT_USER, LOGS, PARAMETERS, VERSION
 from holdfast.kinds.cache.uses import uses
+from holdfast.shared.alarms.construct import add_alarms
 from holdfast.shared.applications.statements import Use
 from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.shared.construct.context import StoreContext
@@ -120,6 +122,8 @@ class GuardedCache(Construct):
         )
         self.cache.apply_removal_policy(cdk.RemovalPolicy.DESTROY)
         tag(self, store, placed)
+        if context.topic:
+            add_alarms(self, alarms(placed, store), placed, context.topic)
         acknowledge(
             self.cache,
             "users of a user group come in with IAM; the rule only knows a shared token",

@@ -50,12 +50,14 @@ class KeyFamily:
         return self.prefix + value
 
 
-# Everything that reads or writes a named key. Scripts run, but the server's libraries of functions are out of reach
-# (they count as writes). What looks over the whole keyspace names no key that a pattern could refuse, and PERSIST
-# would make a key that never expires.
+# Everything that reads a named key; of what writes, only what leaves no key without an end: what sets a value together
+# with its time to live, what changes that time, and what deletes. An access list sees commands and not their options:
+# SET … EX has to go with SET, and INCR and its like, too, because they make the key that they do not find. Scripts run
+# with the rights of their caller. What looks over the whole keyspace names no key that a pattern could refuse.
+WRITES = ("setex", "psetex", "expire", "pexpire", "expireat", "pexpireat", "del", "unlink", "getdel")
 COMMANDS = (
-    "-@all +@read +@write +@connection +@transaction -@dangerous "
-    "-@scripting +eval +evalsha +script|load -scan -randomkey -dbsize -persist"
+    f"-@all +@read +@connection +@transaction {' '.join(f'+{name}' for name in WRITES)} -@dangerous "
+    "-@scripting +eval +evalsha +script|load -scan -randomkey -dbsize"
 )
 
 

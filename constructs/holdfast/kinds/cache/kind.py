@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.kinds.base import Kind, none
 from holdfast.kinds.cache import types
+from holdfast.kinds.cache.alarms import alarms
 from holdfast.kinds.cache.declaration import Cache
 from holdfast.kinds.cache.guards import PROTECTIONS
 from holdfast.kinds.cache.live import READING
@@ -31,6 +32,7 @@ CACHE = Kind(
     guards=PROTECTIONS,
     needs=NEEDS,
     alarms=none,
+    notices=alarms,
     logs=written_logs,
     construct=construct,
     live=READING,

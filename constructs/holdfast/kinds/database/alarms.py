@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.estate.placement import Placed
-from holdfast.kinds.database.declaration import Database, Engine
+from holdfast.kinds.database.declaration import Database, Engine, RowUpkeep, Upkeep
 from holdfast.kinds.database.settings import failed_jobs, function_names, max_connections
 from holdfast.policy.required import Thresholds
 from holdfast.shared.alarms.alarm import Alarm, Metric, Silence, waiting
@@ -15,12 +15,16 @@ RDS = "AWS/RDS"
 JOBS = "Holdfast/Database"  # the namespace of what the daily jobs write to their log as metrics
 DAY = 86_400
 CPU_PERIOD = 900
+MAX_DEAD_ROWS, MAX_BLOAT, MAX_QUOTA = 20, 50, 80  # percent
+MAX_TRANSACTION_IDS = 10**9  # of two thousand million
 MAX_WAITING = 2  # partitions that were detached and are not archived yet
 
 
 def alarms(placed: Placed, store: Database) -> Iterator[Alarm]:
     name = placed.fill(store.name)
     yield from _server(name, store, placed.policy.thresholds)
+    if isinstance(store.upkeep, RowUpkeep):
+        yield from _rows(name, store)
     yield from _jobs(name, store)
     yield _backups(name, vault_name(placed))
 
@@ -59,8 +63,36 @@ def _server(name: str, store: Database, above: Thresholds) -> Iterator[Alarm]:
     )
 
 
+def _rows(name: str, store: Database) -> Iterator[Alarm]:
+    """What the upkeep of rows measures, and how near the server is to where it takes no more transactions."""
+    for metric, limit, said in (
+        ("DeadRowsPercent", MAX_DEAD_ROWS, "of the rows of a table of {} are dead: VACUUM does not keep up"),
+        ("BloatPercent", MAX_BLOAT, "of the pages of a table of {} are empty: it takes room that it does not need"),
+        ("QuotaPercent", MAX_QUOTA, "of a quota of {} are used"),
+    ):
+        yield _daily(name, None, metric, limit, f"more than {limit} % {said.format(name)}")
+    yield _daily(
+        name,
+        None,
+        "ExpiredRows",
+        0,
+        f"rows of {name} are expired and still there, or the upkeep did not run today",
+        silence=Silence.BREACHING,
+    )
+    cluster = store.engine is Engine.AURORA
+    of = {"DBClusterIdentifier" if cluster else "DBInstanceIdentifier": name}
+    yield Alarm(
+        id="TransactionIds",
+        name=f"{name}/transaction-ids",
+        description=f"{name} has used half of its transaction ids: VACUUM FREEZE has to run before it stops",
+        metrics=(Metric(id="used", name="MaximumUsedTransactionIDs", stat="Maximum", dimensions=of, namespace=RDS),),
+        expression="FILL(used, 0)",
+        threshold=MAX_TRANSACTION_IDS,
+    )
+
+
 def _jobs(name: str, store: Database) -> Iterator[Alarm]:
-    for parent in store.upkeep.partitioned if store.upkeep else ():
+    for parent in store.upkeep.partitioned if isinstance(store.upkeep, Upkeep) else ():
         yield _daily(
             name,
             parent,

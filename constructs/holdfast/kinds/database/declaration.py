@@ -52,6 +52,18 @@ class Upkeep:
     schedule: str = "cron(0 5 * * ? *)"
 
 
+@checked
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowUpkeep:
+    """The daily job of a database without partitions: expired rows go, and every table is vacuumed.
+
+    What is expired, and what quotas there are, stands in the schema's own ``ops.row_policy``.
+    """
+
+    tables: tuple[str, ...]  # that are written most: their dead rows and their bloat are watched
+    schedule: str = "cron(0 5 * * ? *)"
+
+
 class Engine(Enum):
     """What runs a database. Another one is another database: nothing moves the data."""
 
@@ -75,7 +87,7 @@ class Database(Store):
     recovery: timedelta = timedelta(days=30)
     port: int = 5433  # never the default one
     pool: Pool | None = None
-    upkeep: Upkeep | None = None
+    upkeep: Upkeep | RowUpkeep | None = None
     lifetime: Durable = field(default=Durable(), init=False)
     assumed: Mapping[str, str] = field(default_factory=dict, hash=False)  # what: why
 
@@ -83,6 +95,11 @@ class Database(Store):
         self.check_name()
         if not timedelta(days=1) <= self.recovery <= timedelta(days=35):
             raise DeclarationError(f"database {self.name}: RDS keeps 1 to 35 days for recovery, not {self.recovery}")
+
+    @property
+    def archive(self) -> str | None:
+        """The bucket that takes what leaves its partitions, where it has any."""
+        return self.upkeep.archive if isinstance(self.upkeep, Upkeep) else None
 
     @property
     def role(self) -> str:
@@ -101,8 +118,11 @@ class Database(Store):
         yield from self.backups.facts()
         if self.pool:
             yield "pool", f"{self.pool.max_open} open, {self.pool.max_idle} idle, for {span(self.pool.max_lifetime)}"
-        if self.upkeep:
-            yield "partitioned", ", ".join(self.upkeep.partitioned)
+        match self.upkeep:
+            case Upkeep(partitioned=tables):
+                yield "partitioned", ", ".join(tables)
+            case RowUpkeep(tables=tables):
+                yield "watched for dead rows", ", ".join(tables)
 
     def assumptions(self) -> Iterator[tuple[str, str, str]]:
         return ((what, "as declared", why) for what, why in self.assumed.items())

@@ -15,8 +15,10 @@ from holdfast.kinds.bucket import types as bucket_types
 from holdfast.kinds.database.declaration import DRIFT_SCHEDULE, Database, Engine
 from holdfast.kinds.database.settings import (
     FUNCTION_SECONDS,
+    HANDLERS,
     POSTGRES_MAJOR,
     QUEUE_DAYS,
+    UPKEEP,
     database_parameters,
     failed_jobs,
     function_names,
@@ -203,12 +205,12 @@ def pooled(s: Subject) -> Verdict:
 
 # The jobs
 
-HANDLERS = {"migrate": "migrate", "drift": "drift", "retention": "retain"}
-
 
 def upkept(s: Subject) -> Verdict:
     """The jobs of a database: its schema is applied at every deploy, and its partitions are kept every day."""
-    wanted = {"drift": DRIFT_SCHEDULE} | ({"retention": s.store.upkeep.schedule} if s.store.upkeep else {})
+    wanted = {"drift": DRIFT_SCHEDULE}
+    if s.store.upkeep:
+        wanted |= dict.fromkeys(UPKEEP[type(s.store.upkeep)], s.store.upkeep.schedule)
     verdicts = [_failures(s)]
     for job, name in function_names(s.name, s.store).items():
         function = _named(s.stack, FUNCTION, "FunctionName", name)
@@ -232,7 +234,7 @@ def _named(stack: StackSeen, kind: str, attribute: str, name: str) -> str | None
 def _function(s: Subject, job: str, name: str, function: str) -> Verdict:
     variables = "Environment.Variables"
     wanted = [
-        Need(f"{name} runs something else", "Handler", exactly(f"handler.{HANDLERS[job]}")),
+        Need(f"{name} runs something else", "Handler", exactly(HANDLERS[job])),
         Need(f"the code of {name} is not an asset", "Code.S3Key", lambda _, key: isinstance(key, str)),
         Need(f"{name} may not run", "ReservedConcurrentExecutions", at_least(1), 1),
         Need(f"{name} is stopped before {FUNCTION_SECONDS} seconds", "Timeout", at_least(FUNCTION_SECONDS), 3),
@@ -264,8 +266,7 @@ def _of(s: Subject, attribute: str) -> Any:
 
 
 def _archives(s: Subject, function: str) -> bool:
-    assert s.store.upkeep
-    bucket = next(t for t in s.placed.stores if t.name == s.store.upkeep.archive)
+    bucket = next(t for t in s.placed.stores if t.name == s.store.archive)
     found = find(s.stack, s.placed, bucket, bucket_types.IDENTITY)
     if not isinstance(found, str):
         return True  # another rule's finding

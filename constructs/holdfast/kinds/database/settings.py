@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from holdfast.estate.placement import Placed
-from holdfast.kinds.database.declaration import Database, Engine, Pool
+from holdfast.kinds.database.declaration import Database, Engine, Pool, RowUpkeep, Upkeep
 from holdfast.shared.logs.groups import log_groups
 
 POSTGRES_MAJOR = "17"
@@ -13,13 +13,20 @@ POSTGRES_VERSION = "17.9"  # the newest that both RDS and Aurora offer here
 MONITORING_POLICY = "service-role/AmazonRDSEnhancedMonitoringRole"
 MAX_CONNECTIONS = 200  # of a server whose database declares no pool
 FUNCTION_SECONDS = 780  # the shortest time that any of its functions is given
+# The daily job of each kind of upkeep, and where Lambda finds each job.
+UPKEEP: Mapping[type, tuple[str, ...]] = {Upkeep: ("retention",), RowUpkeep: ("upkeep",)}
+HANDLERS = {
+    "migrate": "handler.migrate",
+    "drift": "handler.drift",
+    "retention": "handler.retain",
+    "upkeep": "holdfast.functions.database.upkeep.tend",
+}
 QUEUE_DAYS = 14  # how long its queue keeps what was given up: as long as a queue can
 
 
 def function_names(database: str, store: Database) -> Mapping[str, str]:
-    """The functions of a database by their job: its schema at a deploy, drift and, with upkeep, retention daily."""
-    jobs = ("migrate", "drift", *(("retention",) if store.upkeep else ()))
-    return {job: f"{database}-{job}" for job in jobs}
+    """The functions of a database by their job: its schema at a deploy, drift and its upkeep daily."""
+    return {job: f"{database}-{job}" for job in ("migrate", "drift", *UPKEEP.get(type(store.upkeep), ()))}
 
 
 def failed_jobs(database: str) -> str:

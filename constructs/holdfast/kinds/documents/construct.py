@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import aws_cdk as cdk
 from aws_cdk import aws_docdb as docdb
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from holdfast.kinds.documents.alarms import alarms
 from holdfast.kinds.documents.declaration import DocumentDatabase
 from holdfast.kinds.documents.settings import LOGS, PARAMETERS, VERSION
 from holdfast.model.facts import Guard
+from holdfast.model.regions import via
 from holdfast.shared.alarms.construct import add_alarms
 from holdfast.shared.applications.statements import Use
-from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, acknowledge
+from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, HIPAA, NIST, acknowledge
 from holdfast.shared.construct.context import StoreContext
 from holdfast.shared.construct.tags import tag
 from holdfast.shared.logs.construct import log_group
@@ -24,8 +28,14 @@ FAMILY = "docdb5.0"
 
 
 def add_documents(context: StoreContext, store: DocumentDatabase) -> Iterator[Use]:
-    GuardedDocumentDatabase(context.scope, store, context)
-    yield from ()  # its users log in with passwords of their own
+    documents = GuardedDocumentDatabase(context.scope, store, context)
+    if documents.secret:
+        services, secrets = context.network.services, ec2.InterfaceVpcEndpointAwsService.SECRETS_MANAGER
+        context.network.reach(services, "SecretsManager", secrets)
+        secret, key = context.resolved(documents.secret), context.resolved(context.key.key_arn)
+        through = {"StringEquals": {"kms:ViaService": via(context.placed.region, "secretsmanager")}}
+        yield Use(sid=f"{store.id}User", actions=("secretsmanager:GetSecretValue",), resources=(secret,))
+        yield Use(sid=f"{store.id}UserKey", actions=("kms:Decrypt",), resources=(key,), condition=through)
 
 
 class GuardedDocumentDatabase(Construct):
@@ -84,6 +94,7 @@ class GuardedDocumentDatabase(Construct):
                 db_instance_class=placed.by_tier(placed.policy.sizes.documents),
                 auto_minor_version_upgrade=True,
             ).apply_removal_policy(removal)
+        self.secret = self._user(context, name, store.database, removal) if store.database else None
         tag(self, store, placed)
         if Guard.PITR in guards:
             arn = cdk.Stack.of(self).format_arn(
@@ -107,3 +118,40 @@ class GuardedDocumentDatabase(Construct):
             "audit is exported; the rule looks for names of audited events, which are no kinds of log",
             *(f"{AWS_SOLUTIONS}-DOC5[LogExport::{e}]" for e in ("authenticate", "createIndex", "dropCollection")),
         )
+
+    def _user(self, context: StoreContext, name: str, database: str, removal: cdk.RemovalPolicy) -> str:
+        """The name and the password of the applications' user, as a secret; answers with its ARN.
+
+        The cluster knows the user once its administrator has run what the stack puts out: CloudFormation knows no users
+        of DocumentDB, and none of our functions speaks its language.
+        """
+        user = f"{database}_app"
+        secret = secretsmanager.CfnSecret(
+            self,
+            "Secret",
+            name=f"{name}/applications",
+            description=f"The user of {name} that applications log in as",
+            kms_key_id=context.key.key_arn,
+            generate_secret_string=secretsmanager.CfnSecret.GenerateSecretStringProperty(
+                secret_string_template=json.dumps({"username": user}),
+                generate_string_key="password",
+                password_length=40,
+                exclude_punctuation=True,  # it stands in addresses
+            ),
+        )
+        secret.apply_removal_policy(removal)
+        acknowledge(
+            secret,
+            "no source asks for rotation: the administrator of the cluster changes the password there and here",
+            f"{AWS_SOLUTIONS}-SMG4",
+            f"{NIST}-SecretsManagerRotationEnabled",
+            f"{HIPAA}-SecretsManagerRotationEnabled",
+        )
+        roles = f'roles: [{{role: "readWrite", db: "{database}"}}]'
+        cdk.CfnOutput(
+            self,
+            "CreateUser",
+            description=f"To be run once by the administrator of {name}, with the password of {name}/applications",
+            value=f'db.getSiblingDB("admin").createUser({{user: "{user}", pwd: passwordPrompt(), {roles}}})',
+        )
+        return secret.ref

@@ -28,7 +28,7 @@ def construct(context: StoreContext, store: DocumentDatabase) -> Iterator[Use]:
 DOCUMENTS = Kind(
     declaration=DocumentDatabase,
     identity=types.IDENTITY,
-    made=frozenset({types.DOCUMENTS, types.DOCUMENTS_INSTANCE, types.PARAMETERS, types.SUBNETS}),
+    made=frozenset({types.DOCUMENTS, types.DOCUMENTS_INSTANCE, types.PARAMETERS, types.SUBNETS, types.SECRET}),
     guards=PROTECTIONS,
     needs=NEEDS,
     alarms=alarms,

@@ -18,8 +18,9 @@ from holdfast.shared.construct.parameter import parameter
 
 
 def add_registry(context: StoreContext, store: Registry) -> Iterator[Use]:
-    ServiceRegistry(context.scope, store, context)
-    yield from uses(context.placed, store)
+    registry = ServiceRegistry(context.scope, store, context)
+    services = [context.resolved(service.get_att("Arn")) for service in registry.services]
+    yield from uses(context.placed, store, services, context.resolved(registry.namespace.get_att("HostedZoneId")))
 
 
 class ServiceRegistry(Construct):
@@ -31,9 +32,13 @@ class ServiceRegistry(Construct):
         # Names are resolved without leaving the network; settings and registrations are calls to AWS.
         network.reach(network.services, "Parameters", ec2.InterfaceVpcEndpointAwsService.SSM)
         network.reach(network.services, "Registrations", ec2.InterfaceVpcEndpointAwsService.CLOUD_MAP_SERVICE_DISCOVERY)
+        # Finding instances is another API, at an address of its own.
+        network.reach(
+            network.services, "Discoveries", ec2.InterfaceVpcEndpointAwsService.CLOUD_MAP_DATA_SERVICE_DISCOVERY
+        )
         tags = placed.tags | placed.table_tags(store)
         listed = [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
-        namespace = cdk.CfnResource(
+        self.namespace = cdk.CfnResource(
             self,
             "Namespace",
             type="AWS::ServiceDiscovery::PrivateDnsNamespace",
@@ -44,18 +49,20 @@ class ServiceRegistry(Construct):
                 "Tags": listed,
             },
         )
+        self.services: list[cdk.CfnResource] = []
         for service in store.services:
-            cdk.CfnResource(
+            made = cdk.CfnResource(
                 self,
                 construct_id(service.name),
                 type="AWS::ServiceDiscovery::Service",
                 properties={
                     "Name": service.name,
-                    "NamespaceId": namespace.ref,
+                    "NamespaceId": self.namespace.ref,
                     "DnsConfig": DNS,
                     "HealthCheckCustomConfig": {"FailureThreshold": 1},
                     "Tags": listed,
                 },
             )
+            self.services.append(made)
             for name, value in store.parameters(service).items():
                 parameter(self, name, value, f"Where {service.name} is found", tags)

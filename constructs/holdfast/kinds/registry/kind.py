@@ -31,5 +31,5 @@ REGISTRY = Kind(
     logs=none,
     construct=construct,
     live=None,
-    end_points=("ssm", "servicediscovery"),
+    end_points=("ssm", "servicediscovery", "data-servicediscovery"),
 )

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from holdfast.estate.placement import Placed
 from holdfast.kinds.registry.declaration import Registry
+from holdfast.model.regions import partition
 from holdfast.shared.applications.statements import Use, arn
 
 
-def uses(placed: Placed, store: Registry) -> list[Use]:
-    """Settings below the registry's root, and where its services are."""
+def uses(placed: Placed, store: Registry, services: Sequence[Any], zone: Any) -> list[Use]:
+    """Settings below the registry's root, where its services are, and that a service says where it is itself.
+
+    ``services`` are their ARNs; ``zone`` is where Cloud Map writes their names, with the rights of its caller.
+    """
+    known = "servicediscovery:"
     return [
         Use(
             sid=f"{store.id}Settings",
@@ -22,5 +30,19 @@ def uses(placed: Placed, store: Registry) -> list[Use]:
             resources=("*",),
             condition={"StringEquals": {"servicediscovery:NamespaceName": store.domain}},
             why="DiscoverInstances knows no resource; a condition names the one namespace",
+        ),
+        Use(
+            sid=f"{store.id}Register",
+            actions=(
+                f"{known}DeregisterInstance",
+                f"{known}RegisterInstance",
+                f"{known}UpdateInstanceCustomHealthStatus",
+            ),
+            resources=tuple(services),
+        ),
+        Use(
+            sid=f"{store.id}Names",
+            actions=("route53:ChangeResourceRecordSets", "route53:GetHostedZone"),
+            resources=({"Fn::Join": ["", [f"arn:{partition(placed.region)}:route53:::hostedzone/", zone]]},),
         ),
     ]

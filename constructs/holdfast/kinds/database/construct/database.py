@@ -47,12 +47,12 @@ def add_database(context: StoreContext, store: Database) -> Iterator[Use]:
 
 
 def _archive(context: StoreContext, store: Database) -> GuardedBucket | None:
-    if store.upkeep is None:
+    if store.archive is None:
         return None
-    bucket = context.made.get(store.upkeep.archive)
+    bucket = context.made.get(store.archive)
     if not isinstance(bucket, GuardedBucket):
         raise DeclarationError(
-            f"database {store.name}: its archive {store.upkeep.archive} is not a bucket of the stack; declare it there"
+            f"database {store.name}: its archive {store.archive} is not a bucket of the stack; declare it there"
         )
     return bucket
 

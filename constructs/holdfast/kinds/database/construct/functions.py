@@ -24,8 +24,15 @@ from holdfast.kinds.bucket.construct import GuardedBucket
 from holdfast.kinds.database import layer
 from holdfast.kinds.database.alarms import JOBS
 from holdfast.kinds.database.construct.database import GuardedDatabase
-from holdfast.kinds.database.declaration import DRIFT_SCHEDULE
-from holdfast.kinds.database.settings import FUNCTION_SECONDS, QUEUE_DAYS, failed_jobs, function_names
+from holdfast.kinds.database.declaration import DRIFT_SCHEDULE, RowUpkeep
+from holdfast.kinds.database.settings import (
+    FUNCTION_SECONDS,
+    HANDLERS,
+    QUEUE_DAYS,
+    UPKEEP,
+    failed_jobs,
+    function_names,
+)
 from holdfast.model.declaration import DeclarationError
 from holdfast.shared.construct.acknowledge import AWS_SOLUTIONS, acknowledge
 from holdfast.shared.logs.construct import log_group
@@ -53,6 +60,13 @@ CARRIED = (
     "postgres/migrations.py",
     "postgres/retention.py",
     "text.py",
+)
+CARRIED_FOR_ROWS = (
+    "functions/__init__.py",
+    "functions/database/__init__.py",
+    "functions/database/handler.py",
+    "functions/database/upkeep.py",
+    "postgres/upkeep.py",
 )
 # Calls that Lambda makes to stand in a subnet; EC2 knows no narrower resource for most of them.
 IN_SUBNETS = [
@@ -92,7 +106,7 @@ class DatabaseFunctions(Construct):
             enforce_ssl=True,
             retention_period=cdk.Duration.days(QUEUE_DAYS),
         )
-        migrate = self._function("Migrate", names["migrate"], "migrate")
+        migrate = self._function("Migrate", names["migrate"])
         triggers.Trigger(
             self,
             "MigrateAtDeploy",
@@ -101,22 +115,23 @@ class DatabaseFunctions(Construct):
             # The ways to the database and to its secret: rules that nothing of the function refers to.
             execute_after=[*database.resources, database.group, network.functions, network.end_points, secrets],
         )
-        drift = self._function("Drift", names["drift"], "drift")
+        drift = self._function("Drift", names["drift"])
         jobs = {"Drift": (drift, DRIFT_SCHEDULE)}
-        if (upkeep := database.declared.upkeep) and archive:
-            network.reach_s3(network.functions)
-            retention = self._function("Retention", names["retention"], "retain", archive)
-            jobs["Retention"] = (retention, upkeep.schedule)
+        if upkeep := database.declared.upkeep:
+            if archive:
+                network.reach_s3(network.functions)
+            for job in UPKEEP[type(upkeep)]:
+                jobs[job.title()] = (self._function(job.title(), names[job], archive), upkeep.schedule)
         self._schedule(jobs)
 
     def _function(
         self,
         id: str,  # noqa: A002 (as constructs call it)
         name: str,
-        handler: str,
         archive: GuardedBucket | None = None,
     ) -> lambda_.Function:
         database, context = self._database, self._context
+        upkeep, handler = database.declared.upkeep, HANDLERS[id.lower()]
         log = log_group(self, f"{id}Log", name, context.placed, context.key)
         policy = iam.ManagedPolicy(
             self,
@@ -153,16 +168,16 @@ class DatabaseFunctions(Construct):
             self,
             id,
             function_name=name,
-            description=f"{handler} {database.name}",
+            description=f"{handler.rpartition('.')[2]} {database.name}",
             runtime=RUNTIME,
             architecture=lambda_.Architecture.ARM_64,
-            handler=f"handler.{handler}",
-            code=_code(context.root, database.declared.schema),
+            handler=handler,
+            code=_code(context.root, database.declared.schema, rows=isinstance(upkeep, RowUpkeep)),
             layers=[self._layer],
             role=role,
             log_group=logs.LogGroup.from_log_group_name(self, f"{id}LogGroup", log.ref),
             memory_size=1024,
-            timeout=MIGRATE_TIMEOUT if handler == "migrate" else TIMEOUT,
+            timeout=MIGRATE_TIMEOUT if id == "Migrate" else TIMEOUT,
             reserved_concurrent_executions=1,
             vpc=context.network.vpc,
             vpc_subnets=ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED),
@@ -176,6 +191,7 @@ class DatabaseFunctions(Construct):
                 "SECRET": database.secret_arn,
                 "NAMESPACE": JOBS,
                 **({"ARCHIVE": f"s3://{archive.name}/{ARCHIVE}"} if archive else {}),
+                **({"TABLES": ",".join(upkeep.tables)} if id == "Upkeep" and isinstance(upkeep, RowUpkeep) else {}),
             },
         )
         resource = function.node.default_child
@@ -237,11 +253,14 @@ class DatabaseFunctions(Construct):
             )
 
 
-def contents(root: Path, schema: str) -> Iterator[tuple[str, bytes]]:
-    """What the code of the functions consists of, and nothing else: (path in the asset, content)."""
+def contents(root: Path, schema: str, *, rows: bool = False) -> Iterator[tuple[str, bytes]]:
+    """What the code of the functions consists of, and nothing else: (path in the asset, content).
+
+    ``rows`` says that its upkeep is that of a database without partitions.
+    """
     yield "handler.py", (PACKAGE / HANDLER).read_bytes()
     yield "holdfast/__init__.py", b""  # the package's own offers declarations, which no function needs
-    for name in CARRIED:
+    for name in (*CARRIED, *(CARRIED_FOR_ROWS if rows else ())):
         yield f"holdfast/{name}", (PACKAGE / name).read_bytes()
     folder = root / "schemas" / schema
     if not folder.is_dir():
@@ -251,29 +270,31 @@ def contents(root: Path, schema: str) -> Iterator[tuple[str, bytes]]:
             yield f"schemas/{schema}/{path.name}", path.read_bytes()
 
 
-def digest(root: Path, schema: str) -> str:
+def digest(root: Path, schema: str, *, rows: bool = False) -> str:
     """The same files give the same hash on every machine."""
     found = hashlib.sha256()
-    for name, content in contents(root, schema):
+    for name, content in contents(root, schema, rows=rows):
         found.update(f"{name}\0{len(content)}\0".encode() + content)
     return found.hexdigest()
 
 
 @cache
-def staged(root: Path, schema: str) -> Path:
+def staged(root: Path, schema: str, *, rows: bool = False) -> Path:
     """A folder with the code."""
     folder = Path(mkdtemp(prefix="holdfast-functions-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for name, content in contents(root, schema):
+    for name, content in contents(root, schema, rows=rows):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
     return folder
 
 
-def _code(root: Path, schema: str) -> lambda_.Code:
+def _code(root: Path, schema: str, *, rows: bool) -> lambda_.Code:
     return lambda_.Code.from_asset(
-        str(staged(root, schema)), asset_hash=digest(root, schema), asset_hash_type=cdk.AssetHashType.CUSTOM
+        str(staged(root, schema, rows=rows)),
+        asset_hash=digest(root, schema, rows=rows),
+        asset_hash_type=cdk.AssetHashType.CUSTOM,
     )
 
 
