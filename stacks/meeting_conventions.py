@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from holdfast import Broker, Cache, Data, KeyFamily, Pool, Prefix, Registry, Service, Topic
+from holdfast import Broker, Cache, Data, Fact, Inferred, KeyFamily, Pool, Prefix, Registry, Service, Topic
 
 NO_TTL = "the source asks for a time to live and gives none"
 
@@ -73,6 +73,16 @@ CACHE = Cache(
     purpose="Sessions, rooms, limits, locks and what is read often; all of it can be made again.",
     data=Data.PERSONAL,
     families=(SESSION, ROOM, RATE, LOCK, CACHED_MEETING, CACHED_USER),
+    source=(8, 37),
+    sources={
+        Fact.DATA: Inferred("copies of users, and who takes part", 35, 37),
+        "session:{id}": (35, 80),
+        "room:{meeting_id}": (35, 80),
+        "rate:{user}": (36, 80),
+        "lock:{resource}": (36, 80),
+        "cache:meeting:{id}": 37,
+        "cache:user:{id}": 37,
+    },
 )
 
 NO_FIGURES = "the source names the topic and gives no figures or consumer groups"
@@ -109,6 +119,13 @@ BROKER = Broker(
     data=Data.PERSONAL,
     topics=(TASKS, DEAD_TASKS, SYSTEM_EVENTS),
     prefix="meeting",
+    source=9,
+    sources={
+        Fact.DATA: Inferred("a task is about a meeting and its people", 26, 41),
+        "meeting.tasks": (41, 43, 81),
+        "meeting.tasks.dlq": (41, 81),
+        "meeting.system_events": (42, 81),
+    },
 )
 
 # librdkafka's names. A task is written to two brokers before the producer is told so, once, and in order.
@@ -143,17 +160,21 @@ def dead_letter_headers(topic: str, partition: int, offset: int, *, reason: str,
     ]
 
 
+# A path that was handed out is read for as long as its object is there: each of these classes answers at once. The rows
+# of the recordings follow these ages (ops.recording_policy of the database's schema).
 RECORDINGS = Prefix(
     path="recordings/{meeting_id}/{file}",
     purpose="Recorded meetings: playlists, films and their logs.",
-    tiers={"INTELLIGENT_TIERING": timedelta(days=30), "GLACIER": timedelta(days=180)},
-    assumed="the source asks to archive or delete by quota and gives no ages",
+    tiers={"STANDARD_IA": timedelta(days=30), "GLACIER_IR": timedelta(days=180)},
+    expire=timedelta(days=365),
+    assumed="the source asks to archive or delete by quota and gives no ages: half a year, and a year",
 )
 UPLOADS = Prefix(
     path="media/uploads/{uuid}.{ext}",
     purpose="What users uploaded.",
     tiers={"INTELLIGENT_TIERING": timedelta(days=30)},
-    assumed="the source gives no age at which an upload is rarely read",
+    expire=timedelta(days=365),
+    assumed="the source asks that the bucket does not grow without end and gives no age: a year, as recordings",
 )
 AVATARS = Prefix(path="media/avatars/{user_id}.jpg", purpose="Pictures of users, kept as long as the user is.")
 TEMP = Prefix(
@@ -164,19 +185,28 @@ TEMP = Prefix(
 )
 PREFIXES = (RECORDINGS, UPLOADS, AVATARS, TEMP)
 
+SERVICES = ("ai-service", "media-service", "meeting-service", "signaling-service", "user-service")
 REGISTRY = Registry(
     name="meeting-registry-{env}",
     purpose="Where services find each other and their settings.",
     data=Data.OPERATIONAL,
     root="meeting-system",
-    services=tuple(
-        Service(name=name, port=8080, grpc_port=9090)
-        for name in ("ai-service", "media-service", "meeting-service", "signaling-service", "user-service")
-    ),
+    services=tuple(Service(name=name, port=8080, grpc_port=9090) for name in SERVICES),
     assumed={
         "services": "the source names media-service alone; the others are the groups of its tables",
         "ports": "the source names the settings and gives no values",
         "Cloud Map and Parameter Store": "the source allows another configuration centre than etcd in production",
+        "snapshot": "in place of etcd's: settings are in the template, whose contract is in git; Parameter Store keeps "
+        "what they were before, and a service registers itself again when it starts",
+    },
+    source=12,
+    sources={
+        Fact.DATA: Inferred("names, addresses and ports of services", 64, 65),
+        **{name: Inferred("a service, and its address and ports", 55, 64) for name in SERVICES},
+        "services": (12, 55, 64, 65),
+        "ports": 64,
+        "Cloud Map and Parameter Store": 68,
+        "snapshot": 73,
     },
 )
 

@@ -27,6 +27,7 @@ REASONS = {
     "it holds access logs only: S3 delivers them to no bucket with another key, and nobody logs the log",
     "old versions answer for recovery; no source asks for a copy in a second region",
     "DocumentDB makes the secret itself and changes it every week; the rule only knows a password by reference",
+    "no source asks for rotation: the administrator of the cluster changes the password there and here",
     "audit is exported; the rule looks for names of audited events, which are no kinds of log",
     "DiscoverInstances knows no resource; a condition names the one namespace",
     "the objects of one declared prefix, whose names applications choose",

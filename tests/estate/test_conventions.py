@@ -62,6 +62,7 @@ def test_whatever_the_source_does_not_give_is_marked_assumed() -> None:
         "services",
         "ports",
         "Cloud Map and Parameter Store",
+        "snapshot",
     }
 
 

@@ -103,11 +103,11 @@ LIFECYCLE = (
     *("hour of the upkeep", "partitions ahead", "earliest row", "archive/{table}/", "locked"),
 )
 MEETING = (
-    *("owner", "backups", "max_connections", "session:{id}", "room:{meeting_id}", "rate:{user}", "lock:{resource}"),
+    *("stack name", "owner", "environment name", "region", "account", "recovery", "daily backup", "six-hourly backup"),
+    *("max_connections", "name", "session:{id}", "room:{meeting_id}", "rate:{user}", "lock:{resource}"),
     *("cache:meeting:{id}", "cache:user:{id}", "meeting.tasks", "meeting.tasks.dlq", "meeting.system_events"),
-    "recordings/{meeting_id}/{file}",
-    *("media/uploads/{uuid}.{ext}", "temp/{file}", "collections", "services", "ports"),
-    "Cloud Map and Parameter Store",
+    *("recordings/{meeting_id}/{file}", "media/uploads/{uuid}.{ext}", "temp/{file}", "quota", "applications"),
+    *("collections", "services", "ports", "Cloud Map and Parameter Store", "snapshot"),
 )
 
 # Rule HF415, of tables and of stacks.

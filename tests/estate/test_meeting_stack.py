@@ -6,16 +6,25 @@ import fnmatch
 import json
 from collections import defaultdict
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from database_jobs import Context, emitted
 from declare import PROD, TEST, on_aurora
 from meeting_synth import STACKS, declared, only, resources, synthesized, template
+from postgres import database
 from support import Json
 
-from holdfast import Guard
+from holdfast import Bucket, Database, Guard, Registry
+from holdfast.cfn.facts import FILE as SCHEMAS
 from holdfast.estate.placement import Placed
+from holdfast.functions.database import upkeep
+from holdfast.kinds.database.alarms import JOBS
+from holdfast.kinds.kinds import alarms as store_alarms
+from holdfast.postgres.connection import connect
 from stacks import ESTATE, meeting
+from stacks import meeting_conventions as names
 
 ENVS = ("prod", "test")
 KEY = {"Fn::GetAtt": ["Key", "Arn"]}
@@ -173,6 +182,7 @@ def test_applications_may_use_the_stores_and_do_nothing_else(env: str) -> None:
     ((proxy, _),), ((broker, _),) = resources(found, "RDS::DBProxy"), resources(found, "MSK::Cluster")
     (bucket,) = (i for i, _ in resources(found, "S3::Bucket") if not i.startswith("AccessLogs"))
     ((namespace, _),) = resources(found, "ServiceDiscovery::PrivateDnsNamespace")
+    ((user, _),) = resources(found, "SecretsManager::Secret")
     ids, here = f"<2 of {broker}.Arn by />", f"{region}:<account>"
     kafka = f"arn:aws:kafka:{here}"
     folders = ("recordings/", "media/uploads/", "media/avatars/", "temp/")
@@ -259,6 +269,12 @@ def test_applications_may_use_the_stores_and_do_nothing_else(env: str) -> None:
             [f"arn:aws:route53:::hostedzone/<{namespace}.HostedZoneId>"],
             None,
         ),
+        "MeetingDocumentsUser": (["secretsmanager:GetSecretValue"], [{"Ref": user}], None),
+        "MeetingDocumentsUserKey": (
+            ["kms:Decrypt"],
+            ["<Key.Arn>"],
+            {"StringEquals": {"kms:ViaService": f"secretsmanager.{region}.amazonaws.com"}},
+        ),
     }
     # IAM takes 6144 characters; what it fills in is at most as long as the names that stand here for it.
     assert len(json.dumps(policy["PolicyDocument"], separators=(",", ":"))) < 6144
@@ -333,10 +349,145 @@ def test_the_bucket_moves_and_expires_by_prefix() -> None:
         if "Prefix" in r
     }
     assert seen == {
-        "recordings/": ({"INTELLIGENT_TIERING": 30, "GLACIER": 180}, None),
-        "media/uploads/": ({"INTELLIGENT_TIERING": 30}, None),
+        "recordings/": ({"STANDARD_IA": 30, "GLACIER_IR": 180}, 365),
+        "media/uploads/": ({"INTELLIGENT_TIERING": 30}, 365),
         "temp/": ({}, 1),
     }
+
+
+CLASSES_READ_AT_ONCE = {"STANDARD_IA", "INTELLIGENT_TIERING", "GLACIER_IR"}
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_s3_55_what_was_handed_out_is_read_at_its_path_without_a_restore(env: str) -> None:
+    """Archives that are thawed first, also those that Intelligent-Tiering can be told to use, are never gone to."""
+    for _, bucket in resources(template(env), "S3::Bucket"):
+        rules = bucket["Properties"].get("LifecycleConfiguration", {}).get("Rules", ())
+        assert {t["StorageClass"] for r in rules for t in r.get("Transitions", ())} <= CLASSES_READ_AT_ONCE
+        assert "IntelligentTieringConfigurations" not in bucket["Properties"]
+
+
+def test_s3_55_rows_of_recordings_follow_the_ages_of_the_bucket() -> None:
+    archived, expires = names.RECORDINGS.tiers["GLACIER_IR"], names.RECORDINGS.expire
+    assert expires is not None
+    with database("meeting") as dsn, connect(dsn) as db:
+        policy = db.execute("SELECT archive_after, delete_after, quota FROM ops.recording_policy").fetchone()
+    (bucket,) = (s for s in meeting.STACK.stores if isinstance(s, Bucket))
+    assert bucket.quota_gib is not None
+    assert policy == (archived, expires - timedelta(days=2), 2 * 2**40)
+    assert policy[2] < bucket.quota_gib * 2**30  # the rest is for uploads, pictures and old versions
+
+
+def test_s3_74_a_bucket_beyond_its_quota_is_told_of() -> None:
+    ((name, alarm),) = alarms("prod", "AWS/S3").items()
+    (bucket,) = (i for i, _ in resources(template("prod"), "S3::Bucket") if not i.startswith("AccessLogs"))
+    assert name == "meeting-system-prod/quota"
+    read = [q["MetricStat"] for q in alarm["Metrics"] if "MetricStat" in q]
+    dimensions = [{d["Name"]: d["Value"] for d in m["Metric"]["Dimensions"]} for m in read]
+    assert {m["Metric"]["MetricName"] for m in read} == {"BucketSizeBytes"}
+    assert {m["Period"] for m in read} == {86_400}
+    assert {json.dumps(d["BucketName"]) for d in dimensions} == {json.dumps({"Ref": bucket})}
+    # What each class that its objects can be in is called by CloudWatch.
+    assert {d["StorageType"] for d in dimensions} == {
+        "StandardStorage",
+        "StandardIAStorage",
+        "GlacierInstantRetrievalStorage",
+        "IntelligentTieringFAStorage",
+        "IntelligentTieringIAStorage",
+        "IntelligentTieringAIAStorage",
+    }
+    assert alarm["Threshold"] == 3 * 2**40
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_s3_74_79_the_upkeep_runs_daily_on_the_tables_that_are_written_most(env: str) -> None:
+    called = f"meeting-{env}-upkeep"
+    function, schedule = (
+        next(r["Properties"] for _, r in resources(template(env), kind) if r["Properties"].get(name) == called)
+        for kind, name in (("Lambda::Function", "FunctionName"), ("Scheduler::Schedule", "Name"))
+    )
+    assert function["Handler"] == "holdfast.functions.database.upkeep.tend"
+    assert function["Environment"]["Variables"]["TABLES"].split(",") == [
+        "ai_tasks",
+        "media_streams",
+        "meeting_participants",
+        "operation_logs",
+        "signaling_messages",
+        "signaling_sessions",
+    ]
+    assert "ARCHIVE" not in function["Environment"]["Variables"]
+    assert (schedule["ScheduleExpression"], schedule["State"]) == ("cron(0 5 * * ? *)", "ENABLED")
+
+
+def test_s3_79_vacuum_bloat_quotas_and_what_is_left_over_are_told_of() -> None:
+    found = {
+        name.removeprefix("meeting-prod/"): (a["Threshold"], a["TreatMissingData"])
+        for space in ("Holdfast/Database", "AWS/RDS")
+        for name, a in alarms("prod", space).items()
+    }
+    assert found == {
+        "BloatPercent": (50, "notBreaching"),
+        "DeadRowsPercent": (20, "notBreaching"),
+        "Drift": (0, "breaching"),
+        "ExpiredRows": (0, "breaching"),
+        "QuotaPercent": (80, "notBreaching"),
+        "connections": (160, "notBreaching"),
+        "cpu": (80, "notBreaching"),
+        "storage": (10 * 2**30, "notBreaching"),
+        "transaction-ids": (10**9, "notBreaching"),
+    }
+
+
+def test_s3_79_the_daily_job_feeds_every_alarm_that_reads_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (declared,) = (s for s in meeting.STACK.stores if isinstance(s, Database))
+    for variable, value in {"DATABASE": "meeting-test", "NAMESPACE": JOBS, "TABLES": "operation_logs,users"}.items():
+        monkeypatch.setenv(variable, value)
+    with database("meeting") as dsn:
+        told = upkeep.tend({}, Context(), where=lambda: dsn, now=datetime(2026, 11, 16, 5, tzinfo=UTC))
+    assert (told["steps"], told["unfinished"]) == ([], None)
+    (line,) = emitted(capsys.readouterr().out)
+    (directive,) = line["_aws"]["CloudWatchMetrics"]
+    fed = {(directive["Namespace"], m["Name"], line["Database"]) for m in directive["Metrics"]}
+    watched = (m for a in store_alarms(Placed(meeting.STACK, TEST), declared) for m in a.metrics if m.namespace == JOBS)
+    assert {(m.namespace, m.name, *m.dimensions.values()) for m in watched} == fed | {(JOBS, "Drift", "meeting-test")}
+    assert {line[m["Name"]] for m in directive["Metrics"]} == {0}
+
+
+def test_s3_73_backups_run_every_six_hours_and_are_kept_for_90_days() -> None:
+    plans = [r["Properties"]["BackupPlan"] for _, r in resources(template("prod"), "Backup::BackupPlan")]
+    assert len(plans) == 3  # of the database, the documents and the bucket
+    for plan in plans:
+        rules = {r["ScheduleExpression"]: r["Lifecycle"]["DeleteAfterDays"] for r in plan["BackupPlanRule"]}
+        assert rules == {"cron(0 2 * * ? *)": 90, "cron(0 8,14,20 * * ? *)": 90}
+    vault = only(template("prod"), "Backup::BackupVault")["Properties"]
+    assert vault["LockConfiguration"]["MinRetentionDays"] == 90
+
+
+def test_s3_73_all_that_a_snapshot_of_etcd_would_hold_is_in_the_template_or_said_again() -> None:
+    (registry,) = (s for s in meeting.STACK.stores if isinstance(s, Registry))
+    assert registry.assumed["snapshot"]
+    kept = {n for n in parameters("prod") if n.startswith("/meeting-system/")}
+    assert kept == {registry.parameter(s.name, n) for s in registry.services for n in ("host", "port", "grpc_port")}
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_s3_57_59_applications_have_a_user_of_the_documents_and_may_read_its_password(env: str) -> None:
+    found, name = template(env), f"meeting-documents-{env}"
+    secret = only(found, "SecretsManager::Secret")
+    generated = secret["Properties"]["GenerateSecretString"]
+    assert json.loads(generated["SecretStringTemplate"]) == {"username": "meeting_app"}
+    assert (generated["GenerateStringKey"], generated["PasswordLength"]) == ("password", 40)
+    assert secret["Properties"]["Name"] == f"{name}/applications"
+    assert secret["Properties"]["KmsKeyId"] == KEY
+    assert "SecretString" not in secret["Properties"]
+    assert secret["DeletionPolicy"] == {"prod": "Retain", "test": "Delete"}[env]
+    (said,) = (o["Value"] for i, o in found["Outputs"].items() if i.startswith("MeetingDocuments"))
+    assert said == (
+        'db.getSiblingDB("admin").createUser({user: "meeting_app", pwd: passwordPrompt(), '
+        'roles: [{role: "readWrite", db: "meeting"}]})'
+    )
 
 
 @pytest.mark.parametrize("env", ENVS)
@@ -344,8 +495,23 @@ def test_s3_65_68_services_reach_what_they_register_with_and_what_finds_them(env
     region = {"prod": "us-east-1", "test": "us-west-2"}[env]
     end_points = (r["Properties"] for _, r in resources(template(env), "EC2::VPCEndpoint"))
     there = {str(p["ServiceName"]): p for p in end_points}
-    for service in ("servicediscovery", "data-servicediscovery", "ssm"):
+    for service in ("servicediscovery", "data-servicediscovery", "secretsmanager", "ssm"):
         assert there[f"com.amazonaws.{region}.{service}"]["PrivateDnsEnabled"] is True
+
+
+def test_s3_81_partitions_are_added_in_place_and_lag_says_when() -> None:
+    """Consumers of a group share partitions: more partitions, more consumers. Fewer partitions Kafka does not know."""
+    create_only = json.loads(SCHEMAS.read_text())["AWS::MSK::Topic"]["create_only"]
+    assert "PartitionCount" not in create_only
+    assert "TopicName" in create_only
+    more = replace(names.TASKS, partitions=24)
+    broker = replace(names.BROKER, topics=(more, *names.BROKER.topics[1:]))
+    stores = tuple(broker if s is names.BROKER else s for s in meeting.STACK.stores)
+    found = synthesized(replace(meeting.STACK, stores=stores))[f"{STACKS['prod']}.template.json"]
+    before, after = (dict(resources(t, "MSK::Topic")) for t in (template("prod"), found))
+    changed = {i for i in after if after[i] != before[i]}
+    assert before.keys() == after.keys()
+    assert [after[i]["Properties"]["PartitionCount"] for i in changed] == [24]
 
 
 def parameters(env: str) -> dict[str, str]:
@@ -581,4 +747,7 @@ def test_only_findings_that_cannot_be_satisfied_are_explained_in_prod() -> None:
         ("MeetingCache", "AwsSolutions-AEC6"),
         ("MeetingDocuments", "AwsSolutions-DOC3"),
         ("MeetingDocuments", "AwsSolutions-DOC5"),
+        ("MeetingDocuments", "AwsSolutions-SMG4"),
+        ("MeetingDocuments", "HIPAA.Security-SecretsManagerRotationEnabled"),
+        ("MeetingDocuments", "NIST.800.53.R5-SecretsManagerRotationEnabled"),
     }

@@ -18,7 +18,15 @@ from stacks import ESTATE
 
 # A stack without a document, as a new one is, is its own source.
 FACTS = [s for p in ESTATE.placements() if p.stack.document for s in every_fact(p)]
-DOCUMENTS = ["acs-dynamodb.md", "callytics-dynamodb.md", "lifecycle-postgresql.md", "miyabi-dynamodb.md"]
+DOCUMENTS = [
+    *(
+        "acs-dynamodb.md",
+        "callytics-dynamodb.md",
+        "lifecycle-postgresql.md",
+        "meeting-storage.md",
+        "miyabi-dynamodb.md",
+    ),
+]
 
 
 @pytest.fixture(scope="module")
