@@ -78,8 +78,8 @@ def tell(now: datetime) -> None:
 
 
 def remember(now: datetime) -> None:
-    """The repository of that day: the contracts as they were deployed 78 days before ``now``, and as they are now in
-    a commit of 52 days before."""
+    """The repository of that day: the contracts as they were deployed 78 days before ``now``, as a commit of 52 days
+    before asked for them, and as they are now."""
     shutil.rmtree(STORY, ignore_errors=True)
     shutil.copytree("stacks", STORY / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree("snapshots", STORY / "snapshots")
@@ -87,18 +87,14 @@ def remember(now: datetime) -> None:
     (STORY / ".holdfast").symlink_to(Path("..", ".."))
     if shutil.which("git") is None:
         return
-    contracts = {path: path.read_text() for path in sorted((STORY / "snapshots").glob("*.json"))}
+    contracts = {path.stem: json.loads(path.read_text()) for path in sorted((STORY / "snapshots").glob("*.json"))}
     git("init", "-q", "-b", "main")
-    for path, text in contracts.items():
-        found = json.loads(text)
-        path.write_text(files.text(found | {"template": incident.as_it_was(path.stem, found["template"])}))
-    deployed = now - (incident.AUDIT - incident.LAST_DEPLOY)
-    commit("Declare the tables of prod", deployed.replace(hour=0, minute=0))
-    for path, text in contracts.items():
-        path.write_text(text)
-    commit("Protect the tables of prod", now - (incident.AUDIT - incident.INTENT))
-    say(f"The code of that day is stacks/ as it is now, and its contract is of a commit of 52 days ago ({STORY}):")
-    say("deletion protection and recovery were asked for, and the stack was not deployed again.\n")
+    for message, when, made in incident.commits(contracts, now):
+        for id_, contract in made.items():
+            (STORY / "snapshots" / f"{id_}.json").write_text(files.text(contract))
+        commit(message, when)
+    say(f"The code of that day is stacks/ as it is now ({STORY}). Deletion protection and recovery were asked for in")
+    say("a commit of 52 days ago, and the stack was not deployed again. Keys and tags are asked for since today.\n")
 
 
 def commit(message: str, when: datetime) -> None:

@@ -1,7 +1,8 @@
 """The documented state of 2026-04-23, in an emulated account: what the audit was made to find.
 
 `python -m stacks.incident` puts the emulator that `holdfast local up` started into it, in place of what it holds.
-Source: callytics-dynamodb.md. What it does not say is as the code declares it, so that the audit finds nothing else.
+Source: callytics-dynamodb.md. What it does not say is as the code declares it, so that the audit finds nothing else;
+where it can be read in two ways, the other one is a ``Reading``.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import base64
 import copy
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +35,15 @@ UNTAGGED = ("OrangeTheoryStack-prod", "LeadTrackingStack-prod")
 NOT_IN_PROD = "MessageSystemStack-prod"
 ORPHANS, DELETED_STACK = "ConnectionServiceStack-prod", "RingCentralOAuthStack-prod"
 BY_HAND = "LegacyTablesStack-prod"
+# Of all its tables the source finds a customer-managed key on those six alone, which share one.
+OF_CALLYTICS = (
+    *("CallAnalytics-", "MessageSystemStack-", "OrangeTheoryStack-", "RCSubscription-", "LeadTrackingStack-"),
+    *("ConnectionServiceStack-", "LegacyTablesStack-"),
+)
 PROTECTED_BY_HAND = ("call-analysis", "call-events")  # the source has a step that switches their protection off
-SWITCHED_OFF = "rc-subscription-prod-webhook-subscriptions"
+# Its deletion protection is off where the code has it on, and the source gives no cause.
+DRIFTED = "rc-subscription-prod-webhook-subscriptions"
+CONNECTIONS = "orangetheory-UserConnections-prod"
 
 ANALYSIS = "call-analytics-prod-call-analysis-us-east-1"
 # Written as nested maps, which no index sees: an index key is an attribute of the item itself.
@@ -64,27 +73,28 @@ READS = {  # consumed read units of seven days
     "ConnectionService-SubAccountLinks-prod": 2.0,
     "ConnectionService-CallAnalysisConfigurations-prod": 450.0,
 }
-# The same code runs in both environments, and its table names end in -test: no such table exists anywhere.
+# Written into the stack's file, for a loader that is switched off. Its names end in -test: no such table exists.
 PHANTOMS = {
-    "CONFIG_TABLE_V2": "ConnectionService-CallAnalysisConfigurations-test",
+    "CONFIG_TABLE_V2": "ConnectionService-OrgConfigurations-test",
     "ORG_TABLE_V2": "ConnectionService-Organizations-test",
     "CONN_TABLE_V2": "ConnectionService-Connections-test",
     "USE_V2_CONFIG_LOADER": "false",
 }
-FUNCTIONS = (
-    (PROD, "AnalyticsGenerator", PHANTOMS),
-    (PROD, "ForceRefresh", PHANTOMS),
-    (TEST, "AnalyticsGenerator", PHANTOMS),
-    (TEST, "ForceRefresh", PHANTOMS),
-    (
-        PROD,
-        "RingCentralTokenRefresher-Multi-Tenant",
-        {
-            "CONFIG_TABLE_NAME": "ConnectionService-CallAnalysisConfigurations-prod",
-            "CLIENT_CONFIG_TABLE_V1": "client-configurations",
-        },
-    ),
-)
+WITH_PHANTOMS = ("AnalyticsGenerator", "ForceRefresh")
+REFRESHER = "RingCentralTokenRefresher-Multi-Tenant"
+TABLES_OF_REFRESHER = {
+    "CONFIG_TABLE_NAME": "ConnectionService-CallAnalysisConfigurations-prod",
+    "CLIENT_CONFIG_TABLE_V1": "client-configurations",
+}
+
+
+class Reading(Enum):
+    """What the source leaves open and may have been so, too."""
+
+    PHANTOMS_IN_PROD = "the functions with phantom tables run in prod as well"
+    CONNECTIONS_ENCRYPTED = "the OAuth connections have a customer-managed key"
+    NEVER_PROTECTED = "webhook-subscriptions was never deployed with deletion protection"
+    OLD_TABLES_PROTECTED = "all four tables made by hand have deletion protection"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +106,7 @@ class Live:
     properties: Json
 
 
-def inject(client: Client, outdir: Path, *, now: datetime) -> None:
+def inject(client: Client, outdir: Path, *, now: datetime, readings: frozenset[Reading] = frozenset()) -> None:
     """Put an empty account into that state. ``outdir`` is the estate, synthesized with env=all.
 
     ``now`` is on the day of the audit: every documented date keeps its distance to it.
@@ -105,32 +115,58 @@ def inject(client: Client, outdir: Path, *, now: datetime) -> None:
     live: list[Live] = []
     for stack in stacks.values():
         if stack.id not in (NOT_IN_PROD, ORPHANS, BY_HAND):
-            template = client.with_code(as_it_was(stack.id, stack.template), stack.region)
+            template = client.with_code(as_it_was(stack.id, stack.template, readings), stack.region)
             tags = {} if stack.id in UNTAGGED else stack.tags
             client.deploy(stack.name, template, stack.region, tags=tags, protected=stack.protected)
             live += _tables(stack)
     live += _orphans(client, stacks[ORPHANS])
-    live += _made_by_hand(client, stacks[BY_HAND])
-    client.dynamodb(PROD, "UpdateTable", TableName=SWITCHED_OFF, DeletionProtectionEnabled=False)
+    protected = None if Reading.OLD_TABLES_PROTECTED in readings else PROTECTED_BY_HAND
+    live += _made_by_hand(client, stacks[BY_HAND], protected)
+    client.dynamodb(PROD, "UpdateTable", TableName=DRIFTED, DeletionProtectionEnabled=False)
     for table in live:
         _fill(client, table)
     for region in sorted({table.region for table in live}):
         _reads(client, region, [table for table in live if table.region == region], now - timedelta(days=1))
-    for region, name, variables in FUNCTIONS:
-        _function(client, region, name, variables)
+    for region in (TEST, PROD) if Reading.PHANTOMS_IN_PROD in readings else (TEST,):
+        for name in WITH_PHANTOMS:
+            _function(client, region, name, PHANTOMS)
+    _function(client, PROD, REFRESHER, TABLES_OF_REFRESHER)
     set_dates(client, now)
 
 
-def as_it_was(stack: str, template: Json) -> Json:
+def as_it_was(stack: str, template: Json, readings: frozenset[Reading] = frozenset()) -> Json:
     """The template of a stack, or that of its contract, as it was deployed last."""
-    template = copy.deepcopy(template)
+    template = as_it_was_meant(stack, template, readings)
     for table in _resources(template):
         if stack == NEVER_DEPLOYED:
             for guard in ("DeletionProtectionEnabled", "PointInTimeRecoverySpecification"):
                 table.pop(guard, None)
+        if Reading.NEVER_PROTECTED in readings and table["TableName"] == DRIFTED:
+            table.pop("DeletionProtectionEnabled", None)
+    return template
+
+
+def as_it_was_meant(stack: str, template: Json, readings: frozenset[Reading] = frozenset()) -> Json:
+    """The same, as the code had it from the commit on that asked for protection: with neither tags nor keys yet."""
+    template = copy.deepcopy(template)
+    for table in _resources(template):
         if stack in UNTAGGED:
             table.pop("Tags", None)
+        encrypted = Reading.CONNECTIONS_ENCRYPTED in readings and table["TableName"] == CONNECTIONS
+        if stack.startswith(OF_CALLYTICS) and stack != ORPHANS and not encrypted:
+            table.pop("SSESpecification", None)
     return template
+
+
+def commits(contracts: Mapping[str, Json], now: datetime) -> Iterator[tuple[str, datetime, dict[str, Json]]]:
+    """What the repository of the code holds on the day of the audit: message, time and contracts of each commit."""
+
+    def of(made: Callable[[str, Json], Json]) -> dict[str, Json]:
+        return {id_: contract | {"template": made(id_, contract["template"])} for id_, contract in contracts.items()}
+
+    yield "Declare the tables", (now - (AUDIT - LAST_DEPLOY)).replace(hour=0, minute=0), of(as_it_was)
+    yield "Protect the tables of prod", now - (AUDIT - INTENT), of(as_it_was_meant)
+    yield "Tag all tables, and encrypt what is personal", now, dict(contracts)
 
 
 def _orphans(client: Client, stack: Stack) -> list[Live]:
@@ -140,15 +176,13 @@ def _orphans(client: Client, stack: Stack) -> list[Live]:
     return _tables(stack)
 
 
-def _made_by_hand(client: Client, stack: Stack) -> list[Live]:
-    """Four tables from before any stack, with the settings that a table has by default."""
+def _made_by_hand(client: Client, stack: Stack, protected: tuple[str, ...] | None) -> list[Live]:
+    """Four tables from before any stack, with the settings that a table has by default; None protects all."""
     tables = _tables(stack)
     for table in tables:
         wanted = {key: table.properties[key] for key in ("AttributeDefinitions", "KeySchema", "BillingMode")}
-        protected = table.name in PROTECTED_BY_HAND
-        client.dynamodb(
-            table.region, "CreateTable", TableName=table.name, DeletionProtectionEnabled=protected, **wanted
-        )
+        on = protected is None or table.name in protected
+        client.dynamodb(table.region, "CreateTable", TableName=table.name, DeletionProtectionEnabled=on, **wanted)
     return tables
 
 
@@ -243,9 +277,10 @@ def set_dates(client: Client, now: datetime) -> None:
 TOLD = """\
 The account is as it was on 2026-04-23, as if that were today:
   three call-analytics tables unprotected, because their stack was last deployed 78 days ago;
-  webhook-subscriptions' deletion protection switched off by hand; six tables that outlived their stack;
-  four tables made by hand; eleven tables without tags; three empty indexes; 29 items in a duplicate
-  whose successor has 1; functions whose variables name tables that do not exist."""
+  webhook-subscriptions' deletion protection off, though it was deployed; six tables that outlived their stack,
+  and no other under a key of its own; four tables made by hand; eleven tables without tags; three empty
+  indexes; 29 items in a duplicate whose successor has 1; functions in us-west-2 whose variables name tables
+  that do not exist."""
 
 
 def main(now: datetime | None = None) -> int:

@@ -86,7 +86,7 @@ def blocks(document: Path) -> Iterator[Block]:
 
 
 def repository(folder: Path) -> Path:
-    """A copy whose first commit has the contracts of the incident's last deploy, and the second those of today."""
+    """A copy with the commits of the incident, of which the last has the contracts of today."""
     skipped = (".git", ".holdfast", "cdk.out", ".*_cache", ".hypothesis", *BESIDE)
     shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*skipped))
     for name in BESIDE:
@@ -94,16 +94,12 @@ def repository(folder: Path) -> Path:
     with (folder / ".gitignore").open("a") as ignored:
         ignored.writelines(f"{name}\n" for name in BESIDE)
     git(folder, "init", "-q", "-b", "main")
-    contracts = {path: path.read_text() for path in (folder / "snapshots").glob("*.json")}
-    for path, text in contracts.items():
-        made = json.loads(text)
-        path.write_text(files.text(made | {"template": incident.as_it_was(path.stem, made["template"])}))
-    git(folder, "add", ".")
-    deployed = NOW - (incident.AUDIT - incident.LAST_DEPLOY)
-    git(folder, "commit", "-q", "-m", "Declare the tables", when=deployed.replace(hour=0, minute=0))
-    for path, text in contracts.items():
-        path.write_text(text)
-    git(folder, "commit", "-q", "-a", "-m", "Protect the tables", when=NOW - (incident.AUDIT - incident.INTENT))
+    contracts = {path.stem: json.loads(path.read_text()) for path in (folder / "snapshots").glob("*.json")}
+    for message, when, made in incident.commits(contracts, NOW):
+        for id_, contract in made.items():
+            (folder / "snapshots" / f"{id_}.json").write_text(files.text(contract))
+        git(folder, "add", ".")
+        git(folder, "commit", "-q", "-m", message, when=when)
     return folder
 
 

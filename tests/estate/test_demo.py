@@ -81,10 +81,11 @@ def test_the_contract_of_that_day_was_committed_52_days_ago(
         demo.remember(now)
     found = history.read(demo.STORY)
     assert isinstance(found, History)
-    new, old = found.versions(incident.NEVER_DEPLOYED)
-    assert [days(v.commit.when, now) for v in (new, old)] == [52, 78]
-    assert [v.commit for v in found.versions("RCSubscription-prod-Storage")] == [old.commit]
-    assert "a commit of 52 days ago" in capsys.readouterr().out
+    today, meant, deployed = found.versions(incident.NEVER_DEPLOYED)
+    assert [days(v.commit.when, now) for v in (today, meant, deployed)] == [0, 52, 78]
+    assert [v.commit for v in found.versions("RCSubscription-prod-Storage")] == [today.commit, deployed.commit]
+    assert [v.commit for v in found.versions("AcsTables-prod")] == [deployed.commit]
+    assert "a commit of 52 days ago" in " ".join(capsys.readouterr().out.split())
     # Commands that run there find the emulator of the repository.
     assert (demo.STORY / ".holdfast").resolve() == (tmp_path / ".holdfast").resolve()
 

@@ -40,7 +40,7 @@ NEVER_DEPLOYED = (
     "call-analytics-prod-call-events-us-east-1",
     "call-analytics-prod-call-analysis-config-us-east-1",
 )
-SWITCHED_OFF = "rc-subscription-prod-webhook-subscriptions"
+DRIFTED = "rc-subscription-prod-webhook-subscriptions"
 ORPHANS = tuple(
     f"ConnectionService-{name}-prod"
     for name in (
@@ -71,8 +71,24 @@ UNTAGGED = (
     "studio-OperatingHours-prod",
     "LeadTracking-v2-us-east-1",
 )
-PHANTOMS = tuple(
-    f"ConnectionService-{name}-test" for name in ("CallAnalysisConfigurations", "Organizations", "Connections")
+PHANTOMS = tuple(f"ConnectionService-{name}-test" for name in ("OrgConfigurations", "Organizations", "Connections"))
+OF_STUDIO = (
+    *("orangetheory-UserConnections", "orangetheory-PhoneNumbers", "orangetheory-PhoneStoreAssignments"),
+    *("orangetheory-StoresV2", "orangetheory-UserStore", "orangetheory-SubAccounts", "orangetheory-OAuthStates"),
+    "studio-Cache",
+)
+# Personal data that is under no key of the company's: the source finds one on the six tables of ConnectionService only.
+UNENCRYPTED = (
+    *NEVER_DEPLOYED[:2],
+    *(f"{name}-prod" for name in OF_STUDIO),
+    *("rc-subscription-prod-idempotency", "LeadTracking-v2-us-east-1"),
+    *LEGACY,
+)
+UNENCRYPTED_IN_TEST = (
+    *(f"call-analytics-test-{name}-us-west-2" for name in ("call-analysis", "call-events")),
+    *(f"call-analytics-test-{name}-us-west-2" for name in ("message-store", "conversations")),
+    *(f"{name}-test" for name in OF_STUDIO),
+    "rc-subscription-test-idempotency",
 )
 EMPTY = (
     "staff_performance...name-callStartTime-index",
@@ -87,7 +103,7 @@ def of(rule: str, tables: Iterable[str], env: str = "prod") -> set[Failure]:
 
 # What a call can repair.
 REPAIRABLE = (
-    of("HF001", (*NEVER_DEPLOYED, SWITCHED_OFF, *LEGACY[2:]))
+    of("HF001", (*NEVER_DEPLOYED, DRIFTED, *LEGACY[2:]))
     | of("HF004", (*NEVER_DEPLOYED, *LEGACY))
     | of("HF010", (*UNTAGGED, *LEGACY))
 )
@@ -95,12 +111,12 @@ REPAIRABLE = (
 LASTING = (
     of("HF002", (*ORPHANS, *LEGACY))  # in no stack
     | of("HF205", (*ORPHANS, *LEGACY))  # alarms come with the stack
-    | of("HF007", LEGACY)  # so does the key
+    | of("HF007", UNENCRYPTED)  # a key is changed only when it is asked for by name
+    | of("HF007", UNENCRYPTED_IN_TEST, "test")
     | of("HF605", (*ORPHANS[1:], *LEGACY))
     | of("HF605", ("orangetheory-BlackoutPeriods-test", "orangetheory-OperatingHours-test"), "test")
     | of("HF606", ("orangetheory-BlackoutPeriods-test",), "test")
     | of("HF608", NEVER_DEPLOYED[:1])
-    | of("HF609", PHANTOMS)
     | of("HF609", PHANTOMS, "test")
     | of("HF611", (ORPHANS[0], "client-configurations"))
 )
@@ -128,40 +144,42 @@ def client(aws: Aws) -> Client:
 
 
 @cache
-def contracts(*, before: bool, stack: str = "*", former: Path | None = None) -> dict[str, str]:
-    """Every contract as it is, or as it was; ``former`` is the synthesized output to write it from in the old form."""
+def contracts(stack: str = "*", former: Path | None = None) -> dict[str, Json]:
+    """Every contract by its stack; ``former`` is the synthesized output to make it from in the old form."""
     found = {}
     for path in sorted((ROOT / "snapshots").glob(f"{stack}.json")):
         made = json.loads(path.read_text())
         if former:
             raw = json.loads((former / f"{path.stem}.template.json").read_text())
             made = {"acknowledged": made["acknowledged"], "stack": made["stack"], "template": raw}
-        if before:
-            made["template"] = incident.as_it_was(path.stem, made["template"])
-        found[path.name] = json.dumps(made, indent=2) if former else files.text(made)
+        found[path.stem] = made
     return found
 
 
-def commit(folder: Path, when: datetime, written: Mapping[str, str]) -> None:
-    for name, text in written.items():
-        (folder / "snapshots" / name).write_text(text)
+def commit(folder: Path, when: datetime, written: Mapping[str, Json], *, former: bool = False) -> None:
+    for id_, contract in written.items():
+        text = json.dumps(contract, indent=2) if former else files.text(contract)
+        (folder / "snapshots" / f"{id_}.json").write_text(text)
     git(folder, "add", ".")
     git(folder, "commit", "-q", "-m", "change", when=when)
 
 
-def began(folder: Path, now: datetime, **which: Any) -> Path:
-    """A repository whose contracts are those of the last deploy, 78 days before."""
+def began(folder: Path, now: datetime, **which: Any) -> Mapping[str, Json]:
+    """A repository whose contracts are those of the last deploy, 78 days before; answers what was meant later."""
     shutil.copytree(ROOT / "stacks", folder / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)  # names the estate
     (folder / "snapshots").mkdir()
     git(folder, "init", "-q", "-b", "main")
-    commit(folder, (now - timedelta(days=78)).replace(hour=0, minute=0), contracts(before=True, **which))
-    return folder
+    (_, when, deployed), (_, _, meant), _ = incident.commits(contracts(**which), now)
+    commit(folder, when, deployed, former="former" in which)
+    return meant
 
 
-def committed(folder: Path, now: datetime, **which: Any) -> Path:
-    """The same, and the contracts as they are in a commit of 52 days before."""
-    commit(began(folder, now, **which), now - timedelta(days=52), contracts(before=False, **which))
+def committed(folder: Path, now: datetime) -> Path:
+    """The same, with all commits until that day."""
+    began(folder, now)
+    for _, when, made in list(incident.commits(contracts(), now))[1:]:
+        commit(folder, when, made)
     return folder
 
 
@@ -177,8 +195,9 @@ def told(folder: Path, accounts: Sequence[Account], now: datetime, declared_esta
 
 
 def ages(found: Audit) -> set[tuple[int | None, int | None]]:
-    """Days since the commit and since the last update, of what is wrong with the tables that were never deployed."""
-    wrong = [f.gap for f in found.findings if f.outcome is Outcome.FAIL and f.table in NEVER_DEPLOYED]
+    """Days since the commit and since the last update, of the protection that was never deployed."""
+    asked = [f for f in found.findings if f.rule.id in ("HF001", "HF004") and f.table in NEVER_DEPLOYED]
+    wrong = [f.gap for f in asked if f.outcome is Outcome.FAIL]
     return {(gap.days_intended, gap.days_since_update) for gap in wrong if gap}
 
 
@@ -198,13 +217,13 @@ def test_the_incident_is_as_old_as_documented_whenever_it_is_looked_at(
         (f.rule.id, f.environment, f.table) for f in wrong if f.rule.id in ("HF001", "HF004", "HF010")
     } == REPAIRABLE
     assert ages(found) == {(52, 78)}
-    new, old = (git_says(tmp_path, rev) for rev in ("HEAD", "HEAD~1"))
+    today, meant, old = (git_says(tmp_path, rev) for rev in ("HEAD", "HEAD~1", "HEAD~2"))
     assert runs(found) == (
-        f"runs the contract of {old} ({now.date() - timedelta(days=78)}), 1 contract change behind; merged and not "
+        f"runs the contract of {old} ({now.date() - timedelta(days=78)}), 2 contract changes behind; merged and not "
         "deployed for 52 days: deletion protection and point-in-time recovery on 3 tables "
-        f"({new})"
+        f"({meant}); customer-managed key on 2 tables ({today})"
     )
-    latest = [s.running.commit for s in found.stacks if s.stack == "RCSubscription-prod-Storage"]
+    latest = [s.running.commit for s in found.stacks if s.stack == "AcsTables-prod"]
     assert [c.sha[:7] for c in latest if c] == [old]  # its contract did not change since
     deleted = now.date() - (incident.AUDIT - incident.STACK_DELETED)
     kept = [f.detail for f in wrong if f.rule.id == "HF002" and f.table in ORPHANS]
@@ -223,9 +242,9 @@ def test_the_incident_is_dated_by_its_effect_whatever_brought_it(
     stacks = [s for s in ESTATE.stacks if s.id == "CallAnalytics-{Env}-Storage"]
 
     def squashed(folder: Path) -> None:
-        began(folder, NOW, **one)
+        meant = began(folder, NOW, **one)
         git(folder, "checkout", "-q", "-b", "feature")
-        commit(folder, at(70), contracts(before=False, **one))
+        commit(folder, at(70), meant)
         (folder / "stacks" / "more.py").write_text("")
         commit(folder, at(60), {})
         git(folder, "checkout", "-q", "main")
@@ -233,19 +252,20 @@ def test_the_incident_is_dated_by_its_effect_whatever_brought_it(
         commit(folder, at(52), {})
 
     def moved(folder: Path) -> None:
-        committed(folder, NOW, **one)
+        commit(folder, at(52), began(folder, NOW, **one))
         git(folder, "mv", "stacks/call_analytics.py", "stacks/calls.py")
         commit(folder, at(9), {})
 
     def of_the_former_form(folder: Path) -> None:
-        commit(began(folder, NOW, **one, former=outdir), at(52), contracts(before=False, **one, former=outdir))
-        commit(folder, at(9), contracts(before=False, **one))  # the form changes, and nothing else
+        commit(folder, at(52), began(folder, NOW, **one, former=outdir), former=True)
+        (_, _, meant) = list(incident.commits(contracts(**one), NOW))[1]
+        commit(folder, at(9), meant)  # the form changes, and nothing else
 
     def by_the_policy(folder: Path) -> None:
         """No declaration changed: a floor, or what the library demands, did."""
-        began(folder, NOW, **one)
+        meant = began(folder, NOW, **one)
         (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text() + "\n# a newer Holdfast\n")
-        commit(folder, at(52), contracts(before=False, **one))
+        commit(folder, at(52), meant)
 
     def at(days: int) -> datetime:
         return NOW - timedelta(days=days)
@@ -304,16 +324,17 @@ def test_the_audit_finds_exactly_what_the_source_documents_and_fix_repairs_what_
     gaps = {f["table"]: f["gap"] for f in found["findings"] if f["rule"] == "HF001" and f["table"] in NEVER_DEPLOYED}
     assert set(gaps) == set(NEVER_DEPLOYED)
     (stack,) = [s for s in found["stacks"] if s["stack"] == incident.NEVER_DEPLOYED]
-    assert (stack["behind"], stack["committed"][:10]) == (1, str(NOW.date() - timedelta(days=78)))
+    assert (stack["behind"], stack["committed"][:10]) == (2, str(NOW.date() - timedelta(days=78)))
     assert found["contract"]["branch"] == "main"
     for gap in gaps.values():
         assert (gap["days_since_commit"], gap["days_since_update"]) == (52, 78)
-        assert gap["commit"] == stack["pending"][0]["commit"] == found["contract"]["commit"]
+        assert gap["commit"] == stack["pending"][0]["commit"]
+        assert found["contract"]["commit"] == stack["pending"][1]["commit"]
         assert (gap["intent"], gap["deployed"], gap["live"]) == ("on", "off", "off")
         assert gap["says"] == "intended, never deployed"
-    (by_hand,) = [f for f in found["findings"] if f["table"] == SWITCHED_OFF]
-    assert (by_hand["gap"]["deployed"], by_hand["gap"]["live"]) == ("on", "off")
-    assert (by_hand["gap"]["commit"], by_hand["gap"]["why"]) == (None, BY_HAND)
+    (drift,) = [f for f in found["findings"] if f["table"] == DRIFTED]
+    assert (drift["gap"]["deployed"], drift["gap"]["live"]) == ("on", "off")
+    assert (drift["gap"]["commit"], drift["gap"]["why"]) == (None, BY_HAND)
     kept = {f["table"]: f["detail"] for f in found["findings"] if f["rule"] == "HF002"}
     assert all("RingCentralOAuthStack-prod was deleted on" in kept[name] for name in ORPHANS)
     empty = {f["where"].rpartition("/")[2] for f in found["findings"] if f["rule"] == "HF608"}
@@ -321,7 +342,7 @@ def test_the_audit_finds_exactly_what_the_source_documents_and_fix_repairs_what_
     (more,) = [f["detail"] for f in found["findings"] if f["rule"] == "HF606"]
     assert more == "it holds 29 items, its successor studio-BlackoutPeriods-test holds 1"
     phantoms = [f for f in found["findings"] if f["rule"] == "HF609"]
-    assert len(phantoms) == 3 * 2 * 2  # variables, functions, regions
+    assert len(phantoms) == 3 * 2  # variables, functions
 
     done = holdfast(aws, checkout, "fix", "--apply", "--account", aws.account)
     assert done.returncode == 1, done.stderr  # what only a deploy brings is left, and that is no success
@@ -341,3 +362,29 @@ def test_the_audit_finds_exactly_what_the_source_documents_and_fix_repairs_what_
 
 def unread(document: Json) -> list[Json]:
     return [f for f in document["findings"] if f["outcome"] == "unknown"]
+
+
+def test_w6_w7_w15_what_the_source_leaves_open_changes_no_more_than_that(
+    aws: Aws, outdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """W6: in which regions the functions run; W7: whether OAuth tokens have a key; W15: what was never deployed."""
+    other = fresh_account()
+    incident.inject(client(other), outdir, now=NOW, readings=frozenset(incident.Reading))
+    folder = committed(tmp_path, NOW)
+
+    def failing(account: Aws) -> tuple[set[Failure], Audit]:
+        log_in(monkeypatch, account)
+        names = {p.fill(t.name) for p in ESTATE.placements() for t in p.tables}
+        options = Options(regions=(incident.PROD,), endpoint_url=account.endpoint)
+        found = told(folder, read_all(options, now=NOW, names=names), NOW)
+        wrong = [f for f in found.findings if f.outcome is Outcome.FAIL]
+        return {(f.rule.id, f.environment or "", f.table or "") for f in wrong}, found
+
+    found, read = failing(other)
+    documented = {f for f in REPAIRABLE | LASTING if f[1] == "prod"}
+    assert found == documented - of("HF007", ["orangetheory-UserConnections-prod"]) - of("HF001", LEGACY[2:]) | of(
+        "HF609", PHANTOMS
+    )
+    (hooks,) = [f for f in read.findings if f.table == DRIFTED and f.outcome is Outcome.FAIL]
+    assert hooks.gap is not None
+    assert (hooks.gap.says, hooks.gap.days_intended) == ("intended, never deployed", 78)

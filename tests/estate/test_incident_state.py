@@ -64,8 +64,26 @@ def test_the_incident_is_the_documented_state(here: Path, outdir: Path) -> None:
     }
     assert seen(aws, "orangetheory-BlackoutPeriods-test", "us-west-2")["ItemCount"] == 29
     assert seen(aws, "studio-BlackoutPeriods-test", "us-west-2")["ItemCount"] == 1
-    functions: dict[str, Any] = {
-        f["FunctionName"]: f["Environment"]["Variables"] for f in aws.client("lambda").list_functions()["Functions"]
+    under_a_key = {n for n, t in callytics.items() if t.get("SSEDescription", {}).get("SSEType") == "KMS"}
+    assert under_a_key == {n for n in callytics if n.startswith("ConnectionService-")}  # W7
+    (key,) = {t["SSEDescription"]["KMSMasterKeyArn"] for n, t in callytics.items() if n in under_a_key}
+    assert key.startswith("arn:aws:kms:us-east-1:")
+    functions: dict[str, dict[str, Any]] = {
+        region: {
+            f["FunctionName"]: f["Environment"]["Variables"]
+            for f in aws.client("lambda", region).list_functions()["Functions"]
+        }
+        for region in ("us-east-1", "us-west-2")
     }
-    assert functions["ForceRefresh"]["ORG_TABLE_V2"] == "ConnectionService-Organizations-test"
-    assert functions["RingCentralTokenRefresher-Multi-Tenant"]["CLIENT_CONFIG_TABLE_V1"] == "client-configurations"
+    loaders = {(region, n) for region in functions for n, v in functions[region].items() if "CONFIG_TABLE_V2" in v}
+    assert loaders == {("us-west-2", "AnalyticsGenerator"), ("us-west-2", "ForceRefresh")}
+    for _, name in loaders:  # W6: the tables that the source marks as the V2 loader's
+        variables = functions["us-west-2"][name]
+        assert {v for v in variables.values() if v.startswith("ConnectionService-")} == {
+            "ConnectionService-Organizations-test",
+            "ConnectionService-Connections-test",
+            "ConnectionService-OrgConfigurations-test",
+        }
+    refresher = functions["us-east-1"]["RingCentralTokenRefresher-Multi-Tenant"]
+    assert refresher["CLIENT_CONFIG_TABLE_V1"] == "client-configurations"
+    assert refresher["CONFIG_TABLE_NAME"] == "ConnectionService-CallAnalysisConfigurations-prod"
