@@ -11,7 +11,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from support import ROOT
+from support import ROOT, Json
 
 from holdfast import Fact, Table, gsi
 from holdfast.cfn.template import Source
@@ -147,18 +147,51 @@ NAMES_OF_CONNECTIONS = ("orangetheory-UserConnections-prod", "orangetheory-UserC
 # W16, W18 -------------------------------------------------------------------------------------------------------------
 
 
+def contract(stack: str, type_: str) -> list[Json]:
+    """The properties of every resource of a type; test_snapshots.py says that contracts are what is synthesized."""
+    made = json.loads((ROOT / "snapshots" / f"{stack}.json").read_text(encoding="utf-8"))
+    return [r["Properties"] for r in made["template"]["Resources"].values() if r["Type"] == type_]
+
+
 @pytest.mark.parametrize(
-    ("contract", "environment"), [("MiyabiLambda-production", "production"), ("MiyabiLambda-test", "test")]
+    ("stack", "environment"), [("MiyabiLambda-production", "production"), ("MiyabiLambda-test", "test")]
 )
-def test_w16_the_table_is_tagged_as_its_terraform_does(contract: str, environment: str) -> None:
-    made = json.loads((ROOT / "snapshots" / f"{contract}.json").read_text(encoding="utf-8"))
-    (tags,) = (
-        r["Properties"]["Tags"] for r in made["template"]["Resources"].values() if r["Type"] == "AWS::DynamoDB::Table"
-    )
+def test_w16_the_table_is_tagged_as_its_terraform_does(stack: str, environment: str) -> None:
+    (tags,) = (table["Tags"] for table in contract(stack, "AWS::DynamoDB::Table"))
     assert tags["Name"] == "miyabi-lambda-data"
     assert tags["Environment"] == environment
     assert tags["Project"] == "miyabi"
     assert tags["ManagedBy"] == "cdk"  # and not terraform, which manages it no more
+
+
+# docs/sources.md says "Alarms" of M614, M792-794 and A519-520.
+DOCUMENTED_ALARMS = {
+    "throttles": (10, {"ReadThrottleEvents": "Sum", "WriteThrottleEvents": "Sum"}),
+    "latency": (50, {"SuccessfulRequestLatency": "p99"}),
+    "system-errors": (1, {"SystemErrors": "Sum", "SuccessfulRequestLatency": "SampleCount"}),
+}
+
+
+@pytest.mark.parametrize(
+    ("stack", "tables"),
+    [
+        ("MiyabiLambda-production", [MIYABI]),
+        ("MiyabiLambda-test", ["miyabi-lambda-data-test"]),
+        ("AcsTables-prod", [t["TableName"] for t in contract("AcsTables-prod", "AWS::DynamoDB::Table")]),
+    ],
+)
+def test_the_alarms_that_the_documents_ask_for_are_those_of_the_contract(stack: str, tables: list[str]) -> None:
+    alarms = {a["AlarmName"]: a for a in contract(stack, "AWS::CloudWatch::Alarm")}
+    for table in tables:
+        for name, (threshold, metrics) in DOCUMENTED_ALARMS.items():
+            if table == "acsd2p-prod-Sessions":  # transient, which the page says
+                assert f"{table}/{name}" not in alarms
+                continue
+            alarm = alarms[f"{table}/{name}"]
+            read = [m["MetricStat"] for m in alarm["Metrics"] if "MetricStat" in m]
+            assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", threshold)
+            assert {m["Metric"]["MetricName"]: m["Stat"] for m in read} == metrics
+            assert {m["Period"] for m in read} == {300}
 
 
 def test_w18_a_key_is_taken_from_a_successor_only_where_there_is_one() -> None:
