@@ -275,7 +275,7 @@ def test_the_lists_of_w18_no_document_states_a_data_class() -> None:
 
 
 def test_the_lists_of_w18_which_indexes_are_empty_is_said_of_none() -> None:
-    """C58 counts three without naming them; its candidates are a guess that nobody checked."""
+    """C58 counts three without naming them; its candidates are a guess that was not checked."""
     _, table = declared(CALLS)
     assert not [i.name for i in table.indexes if "empty" in i.purpose]
     assert {s.fact for s in FACTS if s.store == CALLS and 58 in s.origin.lines} <= {Fact.PROJECTION.value}
