@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
 from holdfast.estate.provenance import Stated, of_stack, of_store, of_table
+from holdfast.estate.stack import Stack
 from holdfast.inventory.entries import asked, encryption, sighted
 from holdfast.inventory.listing import seen_text, short
 from holdfast.kinds.table.declaration import Attribute, Governance, Index, Key, Table
@@ -14,6 +15,8 @@ from holdfast.model.facts import Guard
 from holdfast.model.provenance import ASSUMED, Fact, spans
 from holdfast.model.store import Store
 from holdfast.policy.required import lifetime
+
+Facts = list[tuple[Placed, list[Stated]]]  # of one table or store in each of its places
 
 INTRODUCTION = """\
 A table has no stream, TTL, successor, archive phase, sighting or waiver where none is given. *Assumed* is what no
@@ -32,7 +35,8 @@ OF_INDEX = {
     Fact.INDEX_KEY: "key assumed",
     Fact.ADDITION: "added",
 }
-OTHERS = (Fact.FLOOR, Fact.TAGS, Fact.CARDINALITY, Fact.RENAMED, Fact.MIXED)  # shown as they are declared, if they are
+# Shown as they are declared, if they are.
+OTHERS = tuple(fact.value for fact in (Fact.FLOOR, Fact.TAGS, Fact.CARDINALITY, Fact.RENAMED, Fact.MIXED))
 TYPES = (Fact.KEY_TYPES.value, Fact.INDEX_TYPES.value)
 MARKED = (*TYPES, *(fact.value for fact in OF_INDEX))  # where the keys are shown, if they are assumed
 
@@ -55,14 +59,14 @@ def page(estate: Estate) -> Iterator[str]:
             how = "its tables exist in no stack" if p.by_import else "declared, not yet deployed" if p.waits else ""
             held = f"{len(p.stores)} stores" if p.stores else f"{len(p.tables)} tables"
             yield f"- {p.env.label}: `{p.name}` in {p.region}, {held}{f', {how}' if how else ''}"
-        yield from _origins({p: list(of_stack(p)) for p in places})
+        yield from _origins([(p, list(of_stack(p))) for p in places])
         for table in stack.tables:
-            yield from _table(table, [p for p in places if table in p.tables])
+            yield from _table(stack, table, [p for p in places if table in p.tables])
         for store in stack.stores:
-            yield from _store(store, places)
+            yield from _store(stack, store, places)
 
 
-def _store(store: Store, places: Iterable[Placed]) -> Iterator[str]:
+def _store(stack: Stack, store: Store, places: Iterable[Placed]) -> Iterator[str]:
     yield f"\n### {store.name}\n"
     kind = type(store).__name__
     yield f"{store.purpose} *{kind}, {lifetime(store)}, {store.data.value}.*\n"
@@ -71,35 +75,34 @@ def _store(store: Store, places: Iterable[Placed]) -> Iterator[str]:
     assumed = {what for what, _, _ in store.assumptions()}
     yield from (f"| `{what}`{' (assumed)' if what in assumed else ''} | {value} |" for what, value in store.facts())
     yield ""
-    facts = {p: list(of_store(p, store)) for p in places}
-    yield f"- owner: {_owner(facts)}"
-    yield from _origins(facts, marked=assumed)
-    yield from (_environment(p, store) for p in facts)
+    yield f"- owner: {stack.owner}"
+    yield from _origins([(p, list(of_store(p, store))) for p in places], marked=assumed)
+    yield from (_environment(p, store) for p in places)
 
 
-def _table(table: Table, places: list[Placed]) -> Iterator[str]:
-    facts = {p: list(of_table(p, table)) for p in places}
-    assumed = {n for of in facts.values() for s in of if s.origin.kind == ASSUMED and s.fact in TYPES for n in s.names}
+def _table(stack: Stack, table: Table, places: list[Placed]) -> Iterator[str]:
+    facts: Facts = [(p, list(of_table(p, table))) for p in places]
+    assumed = {n for _, of in facts for s in of if s.origin.kind == ASSUMED and s.fact in TYPES for n in s.names}
     yield f"\n### {table.name}\n"
     yield f"{table.purpose} *{lifetime(table).capitalize()}, {table.data.value}, {table.state.usage.value}.*\n"
     yield "| key | partition | sort | projection | finds |"
     yield "|---|---|---|---|---|"
-    stack = places[0].stack
     yield f"| table | {_key(table.key, assumed)} |  | {' '.join(asked(stack, table, None))} |"
     local = {i.name for i in table.local_indexes}
     for i in table.every_index:
-        marks = [*(["local"] if i.name in local else []), *dict.fromkeys(OF_INDEX[a.fact] for a in i.assumed)]
+        marks = [*(["local"] if i.name in local else []), *dict.fromkeys(_guess(a.fact) for a in i.assumed)]
         mark = f" ({', '.join(marks)})" if marks else ""
         yield f"| {i.name}{mark} | {_key(i.key, assumed)} | {_projected(i)} | {' '.join(asked(stack, table, i.name))} |"
     yield ""
     yield from _known(table, facts)
+    yield f"- owner: {stack.owner}"
     yield from _origins(facts, marked=MARKED)
     yield from (_environment(p, table) for p in places)
 
 
-def _known(table: Table, facts: dict[Placed, list[Stated]]) -> Iterator[str]:
+def _known(table: Table, facts: Facts) -> Iterator[str]:
     """What is declared of a table beyond its keys, a line each."""
-    state, first = table.state, next(iter(facts.values()))
+    state = table.state
     yield f"- state: {state.usage.value}; {GOVERNED[state.governance]}"
     if state.archive_phase is not None:
         yield f"- archive: phase {state.archive_phase}"
@@ -116,25 +119,25 @@ def _known(table: Table, facts: dict[Placed, list[Stated]]) -> Iterator[str]:
         yield f"- provisioned: {table.billing.read} read and {table.billing.write} write units"
     if table.extra:
         yield f"- also set: {', '.join(f'`{name}`' for name in table.extra.properties)}, because {table.extra.reason}"
-    yield from (f"- {s.fact}: {s.value}" for s in first if s.fact in {fact.value for fact in OTHERS})
-    yield f"- owner: {_owner(facts)}"
+    others = {s.fact: s.value for _, of in facts for s in of if s.fact in OTHERS}
+    yield from (f"- {fact}: {value}" for fact, value in others.items())
 
 
-def _owner(facts: Iterable[Placed]) -> str:
-    return next(iter(facts)).stack.owner
+def _guess(fact: Fact) -> str:
+    return OF_INDEX.get(fact, f"{fact.value} assumed")
 
 
-def _origins(facts: dict[Placed, list[Stated]], marked: Collection[str] = ()) -> Iterator[str]:
+def _origins(facts: Facts, marked: Collection[str] = ()) -> Iterator[str]:
     """What is assumed and not marked as such already, and the lines of the document that anything is taken from."""
     of: dict[str, list[str]] = {}
-    for placed, stated in facts.items():
+    for placed, stated in facts:
         for s in (s for s in stated if s.origin.kind == ASSUMED and s.fact not in marked):
             of.setdefault(f"{s.fact} of {s.part}" if s.part else s.fact, []).append(placed.env.label)
     if of:
-        everywhere = [p.env.label for p in facts]
+        everywhere = [p.env.label for p, _ in facts]
         yield f"- assumed: {'; '.join(f'{w}{_only(labels, everywhere)}' for w, labels in of.items())}"
     cited: dict[str, set[int]] = {}
-    for s in (s for stated in facts.values() for s in stated if s.origin.lines):
+    for s in (s for _, stated in facts for s in stated if s.origin.lines):
         cited.setdefault(s.origin.document or "document", set()).update(s.origin.lines)
     if cited:
         yield f"- sources: {'; '.join(f'{name} {spans(tuple(found))}' for name, found in cited.items())}"

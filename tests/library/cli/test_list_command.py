@@ -10,7 +10,7 @@ from commands import listed, run
 from shop import ESTATE, LIVE, ORDERS, alone
 from support import Json
 
-from holdfast import Waiver
+from holdfast import Assumed, Fact, Waiver, gsi
 from holdfast.inventory.pages import tables as page
 
 pytestmark = pytest.mark.usefixtures("repository")
@@ -105,3 +105,10 @@ def test_w17_the_page_shows_a_waiver_with_its_owner_its_last_day_and_its_reason(
     assert line.startswith("- live: `orders-production` — ")
     assert line.endswith("; HF205 waived by ops to 2027-01-31: alarms follow")
     assert "waived" not in page(ESTATE)
+
+
+def test_the_page_shows_whatever_is_assumed_of_an_index() -> None:
+    found = gsi("status", assumed=(Assumed(Fact.PROJECTION, "a guess"), Assumed(Fact.INDEX_NAME, "a guess")))
+    table, *others = ORDERS.tables
+    odd = replace(table, indexes=(found,))
+    assert "| status-index (projection assumed, name assumed) |" in page(alone(replace(ORDERS, tables=(odd, *others))))
