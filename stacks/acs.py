@@ -428,9 +428,9 @@ STACK = Stack(
     document="acs-dynamodb.md",
     sources={
         Fact.SYSTEM: Inferred("the document is that of the ACS infrastructure", 5),
-        Fact.FLOOR: (5, 11, 12, 14),
+        Fact.FLOOR: (5, 11, 12, 14, 498, 499, 504),
         Fact.ENCRYPTION: (13, 539),
-        Fact.BILLING: (5, 10),
+        Fact.BILLING: (5, 10, 527, 568),
         Fact.KEY_TYPES: (20, 56, 57, 108, 148, 178, 179, 206, 207, 240, 265, 294, 324, 358, 389, 424),
         Fact.LIFETIME: Inferred("Sessions alone has a TTL attribute", 241),
         Fact.USAGE: Inferred("the primary database, and no table is called old", 5),

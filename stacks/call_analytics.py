@@ -42,7 +42,7 @@ STACK = Stack(
     system="callytics",
     owner="callytics-infrastructure",
     document=CALLYTICS,
-    source=26,
+    source=(26, 206),
     sources=OF_CALLYTICS | {(Fact.STACK, TEST): 132},
     assumed=(UNTYPED, ACCOUNT),
     types=CALLYTICS_TYPES,
@@ -106,8 +106,8 @@ STACK = Stack(
             sources={
                 (Fact.NAME, TEST): 132,
                 Fact.DATA: Inferred("callers' numbers, names of staff and what was said", 47, 48, 50),
-                (Fact.USAGE, PROD): 36,
-                Fact.PROJECTION: 42,
+                (Fact.USAGE, PROD): (9, 36),
+                Fact.PROJECTION: (42, 58),
                 Fact.STREAM: 346,
                 Fact.RENAMED: (199, 201),
                 Fact.CARDINALITY: Inferred("two directions, one brand, and categories of a model", 49, 51, 52, 53, 197),
@@ -136,6 +136,7 @@ STACK = Stack(
             source=40,
             sources={
                 (Fact.NAME, TEST): 133,
+                (Fact.USAGE, PROD): (9, 36, 40),
                 Fact.DATA: Inferred("an event of a call tells who called whom", 40),
             },
             assumed=(PROJECTION,),

@@ -38,9 +38,10 @@ STACK = Stack(
     owner="ringcentralService",
     environments=(PROD,),
     document=CALLYTICS,
-    source=30,
+    source=(30, 207),
     sources=OF_CALLYTICS
     | {
+        (Fact.ENVIRONMENT, PROD): (15, 129, 154),
         Fact.GOVERNANCE: (17, 60, 62),
         Fact.STREAM: 346,
         Fact.FLOOR: (60, 345),
@@ -72,7 +73,8 @@ STACK = Stack(
             sources={
                 Fact.DATA: Inferred("analysis settings of a client, as in the table that replaces it", 41, 71),
                 Fact.SUCCESSOR: 248,
-                Fact.ARCHIVE: (275, 276),
+                Fact.USAGE: (73, 243, 247),
+                Fact.ARCHIVE: (251, 275, 276),
                 Fact.SIGHTING: 247,
             },
         ),
@@ -91,6 +93,7 @@ STACK = Stack(
             ),
             source=74,
             sources={
+                Fact.USAGE: (74, 236),
                 Fact.DATA: Inferred("became stores, which know the user who owns them", 66, 90),
                 Fact.SUCCESSOR: 239,
                 Fact.ARCHIVE: (278, 279),
@@ -112,6 +115,7 @@ STACK = Stack(
             ),
             source=75,
             sources={
+                Fact.USAGE: (75, 236),
                 Fact.DATA: Inferred("became the OAuth connections of users: secrets that act for somebody", 67, 83),
                 Fact.SUCCESSOR: 240,
                 Fact.ARCHIVE: (278, 279),
@@ -133,6 +137,7 @@ STACK = Stack(
             ),
             source=76,
             sources={
+                Fact.USAGE: (76, 236),
                 Fact.DATA: Inferred("settings of a business", 69),
                 Fact.SUCCESSOR: (69, 239, 241),
                 Fact.ARCHIVE: (278, 279),
@@ -158,7 +163,7 @@ STACK = Stack(
                 Fact.DATA: Inferred("which user belongs where", 68),
                 Fact.SUCCESSOR: (68, 83, 91, 231),
                 Fact.ARCHIVE: (271, 272),
-                Fact.SIGHTING: (222, 231),
+                Fact.SIGHTING: (222, 224, 231),
             },
         ),
         Table(
@@ -181,7 +186,7 @@ STACK = Stack(
                 Fact.DATA: Inferred("which user is whose child", 78),
                 Fact.SUCCESSOR: (70, 92, 232),
                 Fact.ARCHIVE: (271, 272),
-                Fact.SIGHTING: (222, 232),
+                Fact.SIGHTING: (222, 224, 232),
             },
         ),
     ),

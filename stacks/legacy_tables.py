@@ -33,7 +33,7 @@ STACK = Stack(
     environments=(PROD,),
     document=CALLYTICS,
     source=119,
-    sources=OF_CALLYTICS | {Fact.GOVERNANCE: (17, 119)},
+    sources=OF_CALLYTICS | {(Fact.ENVIRONMENT, PROD): (15, 129, 154), Fact.GOVERNANCE: (17, 119)},
     assumed=(
         Assumed(Fact.STACK, "made by hand, in no stack; the one that imports them needs a name"),
         Assumed(Fact.OWNER, "made by hand, in no repository; the one named here still refers to two of them"),
@@ -60,8 +60,8 @@ STACK = Stack(
             sources={
                 Fact.DATA: Inferred("what the table that replaces it holds", 47, 260),
                 Fact.SUCCESSOR: Inferred("its callers move to the new table of the same name", 39, 260),
-                Fact.ARCHIVE: (281, 282),
-                Fact.SIGHTING: (255, 260),
+                Fact.ARCHIVE: (253, 281, 282),
+                Fact.SIGHTING: (255, 257, 260),
             },
             assumed=(KEYLESS,),
         ),
@@ -82,8 +82,8 @@ STACK = Stack(
             sources={
                 Fact.DATA: Inferred("what the table that replaces it holds", 40, 261),
                 Fact.SUCCESSOR: Inferred("its callers move to the new table of the same name", 40, 260, 261),
-                Fact.ARCHIVE: (281, 282),
-                Fact.SIGHTING: (255, 261),
+                Fact.ARCHIVE: (253, 281, 282),
+                Fact.SIGHTING: (255, 257, 261),
             },
             assumed=(KEYLESS,),
         ),
@@ -103,7 +103,7 @@ STACK = Stack(
             sources={
                 Fact.DATA: Inferred("call analysis, whose later tables hold callers and what was said", 47, 124),
                 Fact.ARCHIVE: 271,
-                Fact.SIGHTING: (222, 229),
+                Fact.SIGHTING: (222, 224, 229),
             },
             assumed=(
                 Assumed(Fact.KEY, "the source gives no key and no successor; that of call analysis in its later form"),
@@ -125,7 +125,7 @@ STACK = Stack(
             sources={
                 Fact.DATA: Inferred("a function that refreshes tokens reads its settings of it", 226, 230),
                 Fact.ARCHIVE: Inferred("the function that phase 2 retires still names it", 226, 230, 271, 276),
-                Fact.SIGHTING: (222, 230),
+                Fact.SIGHTING: (222, 224, 230),
             },
             assumed=(
                 Assumed(Fact.KEY, "the source gives no key and no successor; that of the later settings of clients"),

@@ -25,6 +25,7 @@ from holdfast import (
     gsi,
     key,
 )
+from holdfast.model.provenance import Said, Source
 from stacks.environments import PROD, TEST
 from stacks.sources import ACCOUNT, lines
 
@@ -55,6 +56,9 @@ def _entity(
     departs: dict[str, str] | None = None,
 ) -> Entity:
     """An item as the samples on these lines have it; ``data`` are the attributes of its map Data."""
+    sources: dict[Said, Source] = {Fact.DEPARTURE: (*lines(first, last), 812)} if departs else {}
+    if isinstance(expiry, int):
+        sources[Fact.EXPIRY] = expiry
     return Entity(
         type=kind,
         table=TABLE,
@@ -63,8 +67,8 @@ def _entity(
         expires_after=expires_after,
         documented_ttl=documented_ttl,
         departs=departs or {},
-        source=lines(first, last),
-        sources={Fact.EXPIRY: expiry} if isinstance(expiry, int) else {},
+        source=(*lines(68, 71), *lines(first, last)),
+        sources=sources,
         assumed=(expiry,) if isinstance(expiry, Assumed) else (),
     )
 
@@ -76,7 +80,7 @@ ENTITIES = (
         first=130,
         last=148,
         data="githubId email name avatarUrl orgRole",
-        departs={"accessToken": "a token is kept in Secrets Manager (line 812): Data.tokenSecretArn refers to it"},
+        departs={"accessToken": "a token is kept in Secrets Manager: Data.tokenSecretArn refers to it"},
     ),
     _entity(
         "REPOSITORY",
@@ -137,7 +141,7 @@ ENTITIES = (
         expires_after=MONTH,
         expiry=366,
         documented_ttl=(datetime(2025, 11, 29, 11, tzinfo=UTC), 1735660800),
-        departs={"replyToken": "a token that answers for the bot is used at once and never stored (line 812)"},
+        departs={"replyToken": "a token that answers for the bot is used at once and never stored"},
     ),
     _entity(
         "ORGANIZATION",
@@ -268,8 +272,8 @@ STACK = Stack(
             lifetime=Durable(ttl="TTL"),
             data=Data.PERSONAL,
             indexes=(
-                gsi("GSI1PK", "GSI1SK", name="GSI1", source=(*lines(91, 98), 586)),
-                gsi("GSI2PK", "GSI2SK", name="GSI2", source=(*lines(109, 116), 594)),
+                gsi("GSI1PK", "GSI1SK", name="GSI1", source=(*lines(91, 98), *lines(584, 588))),
+                gsi("GSI2PK", "GSI2SK", name="GSI2", source=(*lines(109, 116), *lines(592, 596))),
             ),
             stream=Stream(view=View.NEW_AND_OLD_IMAGES, consumer=PROCESSOR),
             tags={"Name": "miyabi-lambda-data"},
@@ -280,8 +284,8 @@ STACK = Stack(
                 Fact.DATA: Inferred("names, e-mail addresses and messages of users", 139, 140, 356),
                 Fact.LIFETIME: Inferred("what has a TTL expires item by item; the others have none", 366, 434, 601),
                 Fact.PROJECTION: (105, 122, 589, 597),
-                Fact.KEY_TYPES: lines(62, 67),
-                Fact.TTL: (72, 602),
+                Fact.KEY_TYPES: (*lines(62, 67), *lines(551, 581)),
+                Fact.TTL: (72, 503, 602, 603),
                 Fact.STREAM: (538, 539),
                 Fact.CARDINALITY: Inferred("the status of a run or a task has a few values", 101, 102, 270),
             },
@@ -298,7 +302,7 @@ STACK = Stack(
                     {e.type: [dict(i.keys) for i in e.items] for e in ENTITIES}, separators=(",", ":")
                 )
             },
-            source=(633, 635, 648),
+            source=(633, 635, *lines(641, 643), *lines(648, 651), *lines(682, 694)),
         ),
     ),
     access=(
@@ -316,7 +320,7 @@ STACK = Stack(
                 "BatchWriteItem",
                 "ConditionCheckItem",  # not in the source: transactions with a condition need it
             ),
-            source=(*lines(665, 679), 700),
+            source=(*lines(660, 679), *lines(699, 702)),
         ),
     ),
     entities=ENTITIES,
@@ -336,9 +340,9 @@ STACK = Stack(
         (Fact.ENVIRONMENT, PROD): 829,
         Fact.REGION: Inferred("its prices are those of Tokyo", 715),
         Fact.ENCRYPTION: (547, 548, 802),
-        Fact.FLOOR: Inferred("its Terraform sets recovery and an alarm whatever the environment is", 542, 543, 616),
-        Fact.BILLING: (76, 535),
-        Fact.TAGS: 607,
+        Fact.FLOOR: Inferred("its Terraform sets recovery and alarms everywhere", 504, 542, 543, 616, 821, 822),
+        Fact.BILLING: (76, 77, 78, 79, 535),
+        Fact.TAGS: (607, 608, 610),
         Fact.USAGE: Inferred("the design of the table that its functions use", 5, 26),
         Fact.OWNER: Inferred("its maintainer is the Miyabi team", 872),
         Fact.GOVERNANCE: Inferred("its table is made by code, today by Terraform", 534),

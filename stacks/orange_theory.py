@@ -50,7 +50,7 @@ STACK = Stack(
     system="callytics",
     owner="studio-website-monorepo",
     document=CALLYTICS,
-    source=27,
+    source=(27, 208, 209),
     sources=OF_CALLYTICS | {(Fact.STACK, TEST): 137, Fact.NAMING: 209},
     assumed=(UNTYPED, PROJECTION, ACCOUNT),
     types=CALLYTICS_TYPES,
@@ -255,7 +255,7 @@ STACK = Stack(
             sources={
                 Fact.USAGE: (144, 153, 266),
                 Fact.SUCCESSOR: 153,
-                Fact.ARCHIVE: 284,
+                Fact.ARCHIVE: (284, 285),
                 Fact.SIGHTING: 153,
                 Fact.FLOOR: Inferred("its items must not be lost before they are moved", 153),
             },
@@ -279,7 +279,7 @@ STACK = Stack(
             sources={
                 Fact.USAGE: (145, 153, 267),
                 Fact.SUCCESSOR: (153, 267),
-                Fact.ARCHIVE: 284,
+                Fact.ARCHIVE: (284, 285),
                 Fact.FLOOR: Inferred("nobody counted its items, and those of the other duplicate must be moved", 153),
             },
             assumed=TWIN,

@@ -1,7 +1,8 @@
 """Citations: what the estate takes from which lines of its documents, and whether it stands there.
 
 `make sources DIR=folder` reads the documents, checks every citation against them, writes the table that
-tests/estate/test_sources.py compares with the declarations, and lists the lines that nothing is taken from.
+tests/estate/test_sources.py compares with the declarations, and lists the lines that nothing is taken from and that
+docs/sources.md does not explain.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from holdfast.model.provenance import DOCUMENTED, spans
 from stacks import ESTATE
 
 FILE = ROOT / "tests" / "estate" / "citations.json"
+PAGE = ROOT / "docs" / "sources.md"
 # How the documents write what an environment fills in, and what it is called there.
 PLACEHOLDERS = {
     "{stage}": ("prod", "test"),
@@ -42,6 +44,13 @@ def citations() -> dict[str, dict[str, list[str]]]:
             if origin.kind == DOCUMENTED:
                 names.update(name.rpartition("Data.")[2] for name in stated.names)
     return {d: {spans(n): sorted(found[d][n]) for n in sorted(found[d])} for d in sorted(found)}
+
+
+def explained() -> dict[str, list[tuple[str, str, str]]]:
+    """{document: [(lines, what they say, what is here instead)]} of docs/sources.md."""
+    _, *sections = PAGE.read_text(encoding="utf-8").split("\n## ")
+    row = re.compile(r"^\| (\d[\d, -]*) \| (.+) \| (.+) \|$", re.MULTILINE)
+    return {section.partition("\n")[0]: row.findall(section) for section in sections}
 
 
 def numbers(written: str) -> Iterator[int]:
@@ -80,14 +89,18 @@ def checked(folder: Path) -> tuple[Json, list[str]]:
         text = dict(enumerate(data.decode().splitlines(), start=1))
         for written, names in cited.items():
             wrong += [f"{document}:{written}: no {name}" for name in missing(text, written, names)]
+        for written, _, _ in explained().get(document, ()):
+            wrong += [f"{document}:{written}: no {name}, see {PAGE.name}" for name in missing(text, written, ())]
         table[document] = {"sha256": hashlib.sha256(data).hexdigest(), "cited": cited}
     return table, wrong
 
 
 def uncited(folder: Path, table: Json) -> Iterator[str]:
-    """Lines with something on them that nothing is taken from."""
+    """Lines with something on them that nothing is taken from, and that the page does not explain."""
+    page = explained()
     for document, row in table.items():
-        taken = {n for written in row["cited"] for n in numbers(written)}
+        written_of = (*row["cited"], *(lines for lines, _, _ in page.get(document, ())))
+        taken = {n for written in written_of for n in numbers(written)}
         for n, line in enumerate((folder / document).read_text().splitlines(), start=1):
             if re.search(r"\w", line) and n not in taken:
                 yield f"{document}:{n}: {line.strip()}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support import Json
 
-from holdfast import Governance, Usage
+from holdfast import Usage
 from holdfast.estate.placement import Placed
 from stacks import ESTATE, environments
 
@@ -30,20 +30,6 @@ def indexes(templates: dict[str, Json], stack: str) -> dict[str, dict[str, list[
                 for i in p.get("GlobalSecondaryIndexes", [])
             }
     return found
-
-
-def test_callytics_has_26_live_tables_and_2_declared_ones_in_prod_and_19_in_test() -> None:
-    declared = [p for p in PROD if p.env in p.stack.undeployed]
-    assert [p.name for p in declared] == ["MessageSystemStack"]
-    assert sum(len(p.tables) for p in declared) == 2
-    assert len(tables(PROD, "callytics")) == 26 + 2, COUNT
-    assert len(tables(TEST, "callytics")) == 19, COUNT
-
-
-def test_the_26_are_16_of_a_stack_6_orphans_and_4_older_than_cdk() -> None:
-    live = [t for p in PROD if p.stack.system == "callytics" and p.env not in p.stack.undeployed for t in p.tables]
-    count = {g: sum(t.state.governance is g for t in live) for g in Governance}
-    assert count == {Governance.STACK: 16, Governance.ORPHAN: 6, Governance.PRE_CDK: 4}, COUNT
 
 
 @pytest.mark.parametrize(("system", "prod", "test"), [("acs", 13, 13), ("miyabi", 1, 1)])

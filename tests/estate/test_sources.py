@@ -62,6 +62,22 @@ def test_the_table_names_the_documents_that_were_read_and_copies_none_of_their_t
         assert max((len(name) for names in row["cited"].values() for name in names), default=0) < 100
 
 
+def test_the_page_of_what_no_declaration_holds_cites_no_line_of_a_declaration(table: Json) -> None:
+    """And it names each line once, and says what is here instead."""
+    page = sources.explained()
+    assert set(page) <= set(DOCUMENTS)
+    for document, rows in page.items():
+        lines = [n for written, _, _ in rows for n in sources.numbers(written)]
+        assert len(rows) > 10
+        assert len(set(lines)) == len(lines)
+        cited = {n for written in table[document]["cited"] for n in sources.numbers(written)}
+        assert sorted(cited & set(lines)) == []
+        for _, said, here in rows:
+            verdict, _, why = here.partition(": ")
+            assert verdict in ("Policy", "Alarms", "Otherwise", "Not done", "Offer", "Method"), said
+            assert why, said
+
+
 DOCUMENT = "| Orders-prod | id | 20,487 items |\n\nits index: shop-index\n"
 
 

@@ -12,7 +12,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--env", default="all", help="an environment, or all (default)")
     command.add_argument("--system", help="only stacks of this system")
     command.add_argument("--owner", help="only stacks of this owner")
-    command.add_argument("--table", metavar="NAME", help="only this table or store; orders-* takes several")
+    command.add_argument("--table", metavar="NAME", help="only this table or store, whole; orders-* takes several")
     command.add_argument(
         "--state", help="only tables of this use or governance: mirror, dead, orphan, 'not deployed' …"
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from holdfast.estate.placement import Placed
 from holdfast.estate.provenance import Stated, of_store, of_table
-from holdfast.kinds.table.declaration import Index, Key, Stream, Table
+from holdfast.estate.stack import Stack
+from holdfast.kinds.table.declaration import Index, Key, Sighting, Stream, Table
 from holdfast.model.facts import Guard
 from holdfast.model.provenance import ASSUMED
 from holdfast.model.store import Store
@@ -19,17 +20,22 @@ Json = dict[str, Any]
 def entry(placed: Placed, table: Table) -> Json:
     """One table in one environment, every name resolved."""
     guards = placed.required(table)
-    state, seen = table.state, table.state.sighting
+    state = table.state
     facts = list(of_table(placed, table))
     return {
         "table": placed.fill(table.name),
         **_place(placed),
         "purpose": table.purpose,
         "key": _key(table.key),
-        "indexes": [_index(i, local=n >= len(table.indexes)) for n, i in enumerate(table.every_index)],
+        "indexes": [
+            _index(i, asked(placed.stack, table, i.name), local=n >= len(table.indexes))
+            for n, i in enumerate(table.every_index)
+        ],
+        "questions": list(asked(placed.stack, table, None)),
+        "unsupported": {p.id: p.unsupported for p in placed.stack.patterns_of(table) if p.unsupported},
         "billing": {"read": table.billing.read, "write": table.billing.write} if table.billing else "on demand",
         "customer_key": placed.foreign_key if Guard.CUSTOMER_KEY in guards else None,
-        "encryption": "customer-managed" if Guard.CUSTOMER_KEY in guards else placed.stack.encryption.value,
+        "encryption": encryption(placed, table),
         "extra": dict(table.extra.properties) if table.extra else {},
         "lifetime": lifetime(table),
         "data": table.data.value,
@@ -41,14 +47,33 @@ def entry(placed: Placed, table: Table) -> Json:
         "governance": state.governance.value,
         "deployed": not placed.waits,
         "replaced_by": placed.fill(state.replaced_by) if state.replaced_by else None,
+        "fewer_guards": state.fewer_guards or None,
         "archive_phase": state.archive_phase,
-        "seen": {"on": seen.on.isoformat(), "items": seen.items, "size": seen.size, "reads_7d": seen.reads_7d}
-        if seen
-        else None,
+        "seen": sighted(state.sighting),
         "waivers": _waivers(placed, table),
         "assumed": _assumed(facts),
         "sources": [source(s) for s in facts],
     }
+
+
+def sighted(seen: Sighting | None) -> Json | None:
+    """What was measured of a live table, and when."""
+    if seen is None:
+        return None
+    return {"on": seen.on.isoformat(), "items": seen.items, "size": seen.size, "reads_7d": seen.reads_7d}
+
+
+def encryption(placed: Placed, table: Table) -> str:
+    """Whose key its data is encrypted with: the customer's, or which of AWS's."""
+    own = Guard.CUSTOMER_KEY in placed.required(table)
+    return "customer-managed" if own else placed.stack.encryption.value
+
+
+def asked(stack: Stack, table: Table, index: str | None) -> Iterator[str]:
+    """What a table, or one of its indexes, is asked; and why it cannot answer, where it cannot."""
+    for pattern in stack.patterns_of(table):
+        if pattern.index == index:
+            yield f"{pattern.purpose}{f' Not possible: {why}.' if (why := pattern.unsupported) else ''}"
 
 
 def store_entry(placed: Placed, store: Store) -> Json:
@@ -74,7 +99,8 @@ def source(stated: Stated) -> Json:
     """One fact and where it comes from."""
     origin = stated.origin
     found = {"part": stated.part, "fact": stated.fact, "value": stated.value, "origin": origin.kind}
-    return found | {"document": origin.document, "lines": list(origin.lines), "reason": origin.reason or None}
+    where = {"document": origin.document, "lines": list(origin.lines), "reason": origin.reason or None}
+    return found | where | {"source": str(origin)}
 
 
 def assumption(placed: Placed, stated: Stated) -> Json:
@@ -109,10 +135,11 @@ def _waivers(placed: Placed, store: Table | Store) -> list[Json]:
     ]
 
 
-def _index(index: Index, *, local: bool) -> Json:
+def _index(index: Index, questions: Iterable[str], *, local: bool) -> Json:
     projection = {"projection": index.projection.value}
     included = {"include": list(index.include)} if index.include else {}
-    return {"name": index.name, "key": _key(index.key), **projection, **included, **({"local": True} if local else {})}
+    found = {"name": index.name, "key": _key(index.key), **projection, **included, **({"local": True} if local else {})}
+    return found | {"questions": list(questions)}
 
 
 def _key(key: Key) -> list[str]:

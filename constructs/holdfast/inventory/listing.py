@@ -35,6 +35,11 @@ class Wanted:
     state: str | None = None
     table: str | None = None  # a name, or a pattern such as orders-*
 
+    @property
+    def one(self) -> bool:
+        """Whether one table or store is named, which is then shown whole."""
+        return self.table is not None and not any(c in self.table for c in "*?[")
+
     def places(self, estate: Estate) -> list[Placed]:
         """The placed stacks that it names; a name that nothing has is refused with those that exist."""
         for what, value, known in (
@@ -66,7 +71,10 @@ def show(estate: Estate, wanted: Wanted, *, part: str | None = None, wide: bool 
         raise DeclarationError(f"no table or store is called {wanted.table!r}; `holdfast list` names them all")
     if part is None:
         lists = {"tables": tables, "stores": stores}
-        return _json(wanted, lists) if as_json else "\n\n".join(_text(tables, stores, wide=wide))
+        if as_json:
+            return _json(wanted, lists)
+        shown = (_whole(r) for r in (*tables, *stores)) if wanted.one and not wide else _text(tables, stores, wide=wide)
+        return "\n\n".join(shown)
     names = {(row["environment"], row.get("table") or row["store"]) for row in (*tables, *stores)}
     whole = wanted.table is None and wanted.state is None  # else facts of a whole stack are not asked for
     facts = [
@@ -99,6 +107,8 @@ WIDE: dict[str, Cell] = {  # what --wide shows of a table beyond the short list
     "key": lambda r: " + ".join(r["key"]),
     "TTL": lambda r: r["ttl"] or "-",
     "stream": lambda r: _stream(r["stream"]),
+    "consumer": lambda r: _consumer(r["stream"]),
+    "billing": lambda r: _billing(r["billing"]),
     "encryption": lambda r: r["customer_key"] or r["encryption"],
     "successor": lambda r: r["replaced_by"] or "-",
     "phase": lambda r: str(r["archive_phase"] or "-"),
@@ -128,6 +138,34 @@ def _text(tables: list[Json], stores: list[Json], *, wide: bool) -> Iterator[str
     yield f"{of_tables}, {others}, {counted(origins[ASSUMED], 'assumed fact')} (see --assumed)"
 
 
+WHOLE: dict[str, Cell] = {  # what is known of one table or store beyond the facts that its declaration states
+    "environment": lambda r: r["environment"],
+    "stack": lambda r: r["stack"],
+    "system": lambda r: r["system"],
+    "owner": lambda r: r["owner"],
+    "region": lambda r: r["region"],
+    "deployed": lambda r: "yes" if r["deployed"] else "not yet",
+    "guards": lambda r: _short_names(r["guards"]),
+    "recovery": lambda r: f"{days} days" if (days := r.get("recovery_days")) else "-",
+    "encryption": lambda r: r.get("customer_key") or r.get("encryption") or "-",
+    "consumer of the stream": lambda r: _consumer(r.get("stream")),
+    "fewer guards of the successor": lambda r: r.get("fewer_guards") or "-",
+    "copied by indexes": lambda r: _each({i["name"]: ", ".join(i.get("include", ())) for i in r.get("indexes", ())}),
+    "unsupported access patterns": lambda r: _each(r.get("unsupported", {})),
+    "also set": lambda r: ", ".join(r.get("extra", ())) or "-",
+    "waivers": lambda r: _each({w["rule"]: f"to {w['expires']}, {w['owner']}: {w['reason']}" for w in r["waivers"]}),
+}
+
+
+def _whole(row: Json) -> str:
+    """All that is known of one table or store, each stated fact with its source."""
+    known = [[name, said, ""] for name, cell in WHOLE.items() if (said := cell(row)) != "-"]
+    stated = [
+        [f"{s['fact']} of {s['part']}" if s["part"] else s["fact"], s["value"], s["source"]] for s in row["sources"]
+    ]
+    return f"{row.get('table') or row['store']}\n\n{_drawn([['fact', 'value', 'source'], *known, *stated], 0)}"
+
+
 def _widened(header: list[str], rows: list[list[str]], of: list[Json], more: dict[str, Cell]) -> str:
     """Every column on lines as long as they are, for a pager that scrolls sideways or a file."""
     wider = [[*row, *(cell(r) for cell in more.values())] for row, r in zip(rows, of, strict=True)]
@@ -153,6 +191,18 @@ def _stream(stream: Json | None) -> str:
     if stream is None:
         return "-"
     return f"{stream['view']}{' (off)' if stream['pending'] else ''}"
+
+
+def _each(said: dict[str, str]) -> str:
+    return "; ".join(f"{name}: {what}" for name, what in said.items() if what) or "-"
+
+
+def _billing(billing: Json | str) -> str:
+    return billing if isinstance(billing, str) else f"{billing['read']} read, {billing['write']} write units"
+
+
+def _consumer(stream: Json | None) -> str:
+    return (stream["consumer"] or stream["pending"] or "none") if stream else "-"
 
 
 def _drawn(rows: Sequence[Sequence[str]], headings: int = 2) -> str:

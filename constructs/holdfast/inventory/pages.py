@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from holdfast.contract import page, states
 from holdfast.estate.estate import Estate
-from holdfast.estate.placement import Placed
-from holdfast.inventory import api
-from holdfast.inventory.listing import short
-from holdfast.kinds.table.declaration import Index, Table
-from holdfast.model.facts import Guard
-from holdfast.model.store import Store
-from holdfast.policy.required import lifetime
+from holdfast.inventory import api, table_page
 from holdfast.rules import RULES
 from holdfast.rules.base import Rule
 from holdfast.rules.former import DROPPED, MERGED, note
@@ -69,73 +62,4 @@ def rule_text(rule: Rule) -> str:
 
 def tables(estate: Estate) -> str:
     """The table page: every table of every stack, with its keys, indexes and guards."""
-    return HEADER + "\n".join(_page(estate)) + "\n"
-
-
-def _page(estate: Estate) -> Iterator[str]:
-    yield "# Tables\n"
-    for env in estate.environments:
-        places = estate.placements([env])
-        count = sum(len(p.tables) for p in places)
-        indexes = sum(len(t.every_index) for p in places for t in p.tables)
-        stores = sum(len(p.stores) for p in places)
-        held = f"{count} tables with {indexes} indexes and {stores} other stores"
-        yield f"- **{env.label}**: {held} in {len(places)} stacks"
-    for stack in estate.stacks:
-        places = tuple(p for p in estate.placements() if p.stack is stack)
-        yield f"\n## {stack.id}\n"
-        yield f"System {stack.system}, owner {stack.owner}. "
-        for p in places:
-            how = "its tables exist in no stack" if p.by_import else "declared, not yet deployed" if p.waits else ""
-            held = f"{len(p.stores)} stores" if p.stores else f"{len(p.tables)} tables"
-            yield f"- {p.env.label}: `{p.name}` in {p.region}, {held}{f', {how}' if how else ''}"
-        for table in stack.tables:
-            yield from _table(table, [p for p in places if table in p.tables])
-        for store in stack.stores:
-            yield from _store(store, places)
-
-
-def _store(store: Store, places: Iterable[Placed]) -> Iterator[str]:
-    yield f"\n### {store.name}\n"
-    kind = type(store).__name__
-    yield f"{store.purpose} *{kind}, {lifetime(store)}, {store.data.value}.*\n"
-    yield "| fact | declared |"
-    yield "|---|---|"
-    assumed = {what for what, _, _ in store.assumptions()}
-    yield from (f"| `{what}`{' (assumed)' if what in assumed else ''} | {value} |" for what, value in store.facts())
-    yield ""
-    for p in places:
-        yield f"- {p.env.label}: `{p.fill(store.name)}` — {short(p.required(store))}"
-
-
-def _table(table: Table, places: list[Placed]) -> Iterator[str]:
-    yield f"\n### {table.name}\n"
-    yield f"{table.purpose} *{lifetime(table).capitalize()}, {table.data.value}, {table.state.usage.value}.*\n"
-    if table.state.replaced_by:
-        yield f"Replaced by `{table.state.replaced_by}`.\n"
-    yield "| key | partition | sort | projection |"
-    yield "|---|---|---|---|"
-    local = {i.name for i in table.local_indexes}
-    keys = [
-        ("table", table.key, "", None),
-        *(
-            (f"{i.name} (local)" if i.name in local else i.name, i.key, _projected(i), i.assumed)
-            for i in table.every_index
-        ),
-    ]
-    for name, key, projection, assumed in keys:
-        sort = f"`{key.sort.name}` {key.sort.kind.value}" if key.sort else ""
-        mark = " (assumed)" if assumed else ""
-        yield f"| {name}{mark} | `{key.partition.name}` {key.partition.kind.value} | {sort} | {projection} |"
-    yield ""
-    if table.billing:
-        yield f"Provisioned: {table.billing.read} read and {table.billing.write} write units.\n"
-    if table.extra:
-        yield f"Also set: {', '.join(f'`{name}`' for name in table.extra.properties)}, because {table.extra.reason}.\n"
-    for p in places:
-        external = f" with key `{p.foreign_key}`" if p.foreign_key and Guard.CUSTOMER_KEY in p.required(table) else ""
-        yield f"- {p.env.label}: `{p.fill(table.name)}` — {short(p.required(table))}{external}"
-
-
-def _projected(index: Index) -> str:
-    return " ".join((index.projection.value, ", ".join(f"`{name}`" for name in index.include))).strip()
+    return HEADER + "\n".join(table_page.page(estate)) + "\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from holdfast.estate.placement import Placed
 from holdfast.estate.provenance import assumptions
@@ -51,10 +52,9 @@ def confirm(s: AssumedFact) -> Verdict:
             return _said(what, seen.ttl == table.lifetime.ttl, f"ttl={_quoted(seen.ttl)}" if seen.ttl else "no ttl=")
         case _:  # of one index
             assert stated.part
-            guess, others = declared[stated.part], _others(declared, seen)
-            found = indexes.get(stated.part)
-            if found is None and Fact.INDEX_NAME in _assumed(guess):
-                found = _alike(guess, others)
+            guess = declared[stated.part]
+            paired, others = _paired(table.indexes, seen)
+            found = indexes.get(stated.part) or paired.get(stated.part)
             if isinstance(found, Unknown):
                 return unknown(f"{what}: {found.reason}")
             if found is None:
@@ -68,15 +68,36 @@ def _assumed(index: Index) -> set[Fact]:
     return {a.fact for a in index.assumed}
 
 
-def _others(declared: Collection[str], seen: Observed) -> list[Index]:
-    """The live global indexes of no declared name."""
-    return [i for n, i in _global(seen).items() if n not in declared and isinstance(i, Index)]
+def _paired(declared: Sequence[Index], seen: Observed) -> tuple[dict[str, Index], list[Index]]:
+    """The live global index of each whose name was a guess, and the live ones of no declaration that are left.
+
+    It is that of the same key, or where the key was a guess, too, the one whose name begins and ends most alike.
+    """
+    live, names = _global(seen), {i.name for i in declared}
+    left = [i for n, i in live.items() if n not in names and isinstance(i, Index)]
+    guesses = [i for i in declared if i.name not in live and Fact.INDEX_NAME in _assumed(i)]
+    alike = [(likeness, guess, other) for guess in guesses for other in left if (likeness := _likeness(guess, other))]
+    paired: dict[str, Index] = {}
+    for _, guess, other in sorted(alike, key=lambda found: found[0], reverse=True):
+        if guess.name not in paired and other in left:
+            paired[guess.name] = other
+            left.remove(other)
+    return paired, left
 
 
-def _alike(guess: Index, others: Sequence[Index]) -> Index | None:
-    """The one that is meant where only the name was a guess: of the same key, or the only one left."""
-    same = [i for i in others if _names(i.key) == _names(guess.key)]
-    return same[0] if same else others[0] if len(others) == 1 else None
+def _likeness(guess: Index, other: Index) -> tuple[bool, int] | None:
+    """How much another index could be the one that is meant, or None."""
+    if _names(guess.key) == _names(other.key):
+        return True, 0
+    begins = _same(guess.name, other.name)
+    if not begins or Fact.INDEX_KEY not in _assumed(guess):
+        return None
+    return False, begins + _same(guess.name[::-1], other.name[::-1])
+
+
+def _same(one: str, other: str) -> int:
+    """With how many characters in common both begin."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
 
 
 def _said(what: str, same: bool, line: str) -> Verdict:
@@ -106,14 +127,13 @@ def corrected(placed: Placed, table: Table, seen: Observed) -> Table:
     typed = {name for s in guesses if s.assumed and s.assumed.fact in TYPES for name in s.names}
     kinds = {a.name: a.kind for a in _attributes(seen) if a.name in typed}
     indexes = list(table.indexes)
-    spare = _others({d.name for d in indexes}, seen)
+    paired, spare = _paired(indexes, seen)
     for n, declared in enumerate(indexes):
         live = seen.indexes.get(declared.name)
         if declared.assumed and isinstance(live, Index):
             indexes[n] = replace(declared, key=live.key)
-        elif live is None and Fact.INDEX_NAME in _assumed(declared) and (found := _alike(declared, spare)):
-            indexes[n] = found
-            spare.remove(found)
+        elif declared.name in paired:
+            indexes[n] = paired[declared.name]
         elif live is None and Fact.INDEX in _assumed(declared) and spare:
             indexes[n] = spare.pop(0)
         if Fact.PROJECTION in facts and isinstance(live, Index):

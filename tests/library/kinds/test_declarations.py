@@ -595,9 +595,9 @@ def test_the_register_and_the_page_show_what_is_declared() -> None:
     ]
     text = page(SHOP)
     assert "| paidAt-index (local) | `id` S | `paidAt` S | INCLUDE `total` |" in text
-    assert "Provisioned: 5 read and 4 write units." in text
-    assert "Also set: `TableClass`, `ResourcePolicy`, because reports read it once a year." in text
-    assert f"CMK ALARMS with key `{KEY}`" in text
+    assert "- provisioned: 5 read and 4 write units\n" in text
+    assert "- also set: `TableClass`, `ResourcePolicy`, because reports read it once a year\n" in text
+    assert f"CMK ALARMS; customer-managed key `{KEY}`\n" in text
 
 
 # Live
