@@ -85,14 +85,12 @@ def said(line: str, *, calls: bool = False) -> tuple[list[str], int]:
 
 
 def chosen(findings: str) -> list[str]:
-    """Which contract the stack runs, and one table of each cause; of the others only how many they are."""
-    contracts, *blocks = findings.split("\n\n")
-    runs = [line for line in contracts.splitlines() if line.startswith(f"{STACK} ")]
-    shown = [block for name in SHOWN for block in blocks if block.startswith(f"{name} ")]
-    more = [f"… {len(contracts.splitlines()) - len(runs)} more lines about stacks"]
-    return "\n".join(
-        [*runs, *more, "", "\n\n".join([*shown, f"… {len(blocks) - len(shown)} more tables"])]
-    ).splitlines()
+    """The causes, and one table of two of them; of the rest only how much it is."""
+    *screen, rest = findings.split("\n\n", 3)
+    blocks = rest.split("\n\n")
+    shown = [block for name in SHOWN for block in blocks if block.startswith(f"{name}  (")]
+    more = f"… {len(blocks) - len(shown)} more blocks"
+    return "\n\n".join([*screen, *shown, more]).splitlines()
 
 
 def drawn(lines: list[str]) -> str:
