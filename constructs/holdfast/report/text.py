@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.audit.causes import Cause
     from holdfast.audit.rows import Row
 
-# Of a terminal that nobody has made larger; a page of causes is read at a glance.
+# Of a terminal as it opens.
 LINES, COLUMNS = 24, 100
 NAMES, PARTS, LONGEST = 4, 2, 3  # tables and parts of a cause that are shown, and lines of its longest sentence
 NAMED = 10  # undeclared tables
