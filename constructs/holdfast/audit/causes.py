@@ -217,7 +217,8 @@ def _says(
             count = counted(len(tables), "table")
             return f"{about} has {count} that the code has not" if about else f"{count} that no declaration has"
         case Kind.UNVISITED:
-            return f"{about} was not read: {counted(len(findings), 'stack')} of {env} may run there"
+            are = "is" if len(findings) == 1 else "are"
+            return f"{about} was not read: {counted(len(findings), 'stack')} of {env} {are} declared there"
         case Kind.UNREAD:
             return f"{many} unknown, because something could not be read: {findings[0].detail}"
         case Kind.RULE:

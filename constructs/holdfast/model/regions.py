@@ -37,10 +37,17 @@ S3_PREFIX_LISTS: Mapping[str, str] = {
 }
 
 
+# Those that an account need not opt into.
+ALWAYS_ON = (
+    *sorted([*S3_PREFIX_LISTS, "ap-northeast-3"]),
+    *("cn-north-1", "cn-northwest-1", "us-gov-east-1", "us-gov-west-1"),
+)
+
+
 def others(regions: Collection[str]) -> tuple[str, ...]:
-    """The regions that every account of their partition has beside them, as far as they are known here."""
+    """The regions that every account of their partitions has beside them."""
     partitions = set(map(partition, regions))
-    return tuple(r for r in S3_PREFIX_LISTS if r not in regions and partition(r) in partitions)
+    return tuple(r for r in ALWAYS_ON if r not in regions and partition(r) in partitions)
 
 
 def partition(region: str | None) -> str:

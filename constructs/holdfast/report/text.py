@@ -167,7 +167,8 @@ def fit(line: str) -> str:
 
 def unread(audit: Audit) -> str:
     """The regions in which nothing is declared, and of which nothing is known therefore."""
-    return f"not read, because nothing that was asked for is declared there: {', '.join(audit.elsewhere)}"
+    names = ", ".join(audit.elsewhere)
+    return f"not read, because nothing that was asked for is declared there: {names}, and what was opted into"
 
 
 def _undeclared(c: Cause) -> Iterator[str]:
