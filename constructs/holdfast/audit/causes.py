@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -141,7 +142,7 @@ def _cause(key: _Key, findings: Sequence[Finding], shown: _Shown) -> Cause:
     tables = tuple(dict.fromkeys(f.table for f in findings if f.table))
     rows = [shown.rows[env, t] for t in tables if (env, t) in shown.rows]
     ages = [f.gap.days_intended for f in findings if f.gap and f.gap.days_intended is not None]
-    ways = [w for stack in dict.fromkeys(f.stack for f in findings) for w in shown.ways.get((env, stack), ())]
+    ways = _ways(env, findings, shown)
     deploys = kind in (Kind.BEHIND, Kind.KEY) or (kind is Kind.GONE and all(_never(f) for f in findings))
     against = next((first(w.against("")) for w in ways if deploys and w.against("")), "")
     rekeyed = [name for w in ways for name in w.rekeyed]
@@ -169,6 +170,13 @@ def _cause(key: _Key, findings: Sequence[Finding], shown: _Shown) -> Cause:
         meanwhile="" if whole else call,
         fix=against or _fix(kind, about, findings[0].fix, len(tables)),
     )
+
+
+def _ways(env: str | None, findings: Sequence[Finding], shown: _Shown) -> list[Way]:
+    """What deploys of the stacks would meet, in the regions that the findings are about."""
+    ways = [w for stack in dict.fromkeys(f.stack for f in findings) for w in shown.ways.get((env, stack), ())]
+    regions = {w.placed.region for w in ways if any(w.placed.region in re.split("[:/]", f.where) for f in findings)}
+    return [w for w in ways if not regions or w.placed.region in regions]
 
 
 def _never(f: Finding) -> bool:

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from itertools import permutations
@@ -17,7 +18,7 @@ import pytest
 from accounts import NOW, account, deployed, template, with_table
 from shop import DEV, ESTATE, LIVE, alone
 
-from holdfast import Estate
+from holdfast import Estate, Place
 from holdfast.audit.audit import Audit, audit
 from holdfast.audit.causes import ALONE, CALLED, Cause, Kind, causes
 from holdfast.cli.output import report
@@ -141,6 +142,14 @@ def test_l50_a_deploy_that_would_fail_is_not_the_command() -> None:
     assert "cannot be deployed for now: CloudFormation does not replace a table that is named" in cause.fix
 
 
+def test_l50_the_command_deploys_where_the_findings_are() -> None:
+    result = look(never_deployed(ORDERS))
+    (way,) = [w for w in result.ways if w.placed.name == STACK]
+    elsewhere = replace(way, placed=replace(way.placed, at=Place("us-east-1")))
+    (cause, *_) = found(replace(result, ways=(elsewhere, *result.ways)))
+    assert cause.command == "cdk deploy -c env=live Orders-production"
+
+
 def test_l50_the_worst_is_first_whatever_the_order_of_the_findings() -> None:
     """Personal data in production that can be lost now, before the same on operational data, before what is low."""
     seen = with_table(never_deployed(ORDERS), PRICES, observed={"deletion_protection": False})
@@ -190,11 +199,16 @@ def test_l50_one_screen_is_24_lines_of_100_columns_and_never_hides_what_was_not_
 def test_l50_a_terminal_shows_one_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal, ours = os.openpty()
     os.set_blocking(ours, False)  # a screen fits into its buffer, and all does not
-    with os.fdopen(terminal, "rb"), os.fdopen(ours, "w") as stdout:
-        monkeypatch.setattr(sys, "stdout", stdout)
+    with os.fdopen(ours, "w") as stdout, monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", stdout)
         args = argparse.Namespace(format="text", all=False, output=None)
         assert report(args, crowded().findings, command="audit", env="live", audit=crowded()) == 1
-        shown = os.read(terminal, 10_000).decode().splitlines()
+    seen = b""
+    with suppress(OSError):  # the other end is closed
+        while block := os.read(terminal, 65_536):
+            seen += block
+    os.close(terminal)
+    shown = seen.decode().splitlines()
     assert 20 < len(shown) <= LINES
     assert "| less" in shown[-1]
 
