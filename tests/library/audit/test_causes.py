@@ -161,6 +161,12 @@ def test_l50_the_worst_is_first_whatever_the_order_of_the_findings() -> None:
         assert [c.id for c in causes(order, result)] == ranked
 
 
+def test_l50_personal_data_in_production_comes_before_more_items() -> None:
+    seen = with_table(few(), ORDERS, observed={"deletion_protection": False}, items=1)
+    result = look(with_table(seen, PRICES, observed={"deletion_protection": False}, items=500))
+    assert [(c.about, c.personal) for c in found(result) if c.kind is Kind.DRIFT] == [(ORDERS, True), (PRICES, False)]
+
+
 def test_l50_more_items_come_first_where_nothing_else_differs() -> None:
     for many, few_ in ((ORDERS, PRICES), (PRICES, ORDERS)):
         seen = few()
