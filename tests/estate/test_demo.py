@@ -60,15 +60,11 @@ def test_a_drawn_line_keeps_its_text_whatever_is_in_it() -> None:
     assert last == "$ next"
 
 
-def test_one_table_of_each_cause_is_shown_and_the_others_are_counted() -> None:
-    contracts = f"Other runs x\n{picture.STACK} runs y\n2 stacks run z"
-    blocks = [f"{name} (stack)\n  FAIL" for name in ("other", *picture.SHOWN, "another")]
-    assert picture.chosen("\n\n".join([contracts, *blocks])) == [
-        f"{picture.STACK} runs y",
-        "… 2 more lines about stacks",
-        "",
-        *f"{picture.SHOWN[0]} (stack)\n  FAIL\n\n{picture.SHOWN[1]} (stack)\n  FAIL\n\n… 2 more tables".splitlines(),
-    ]
+def test_the_causes_and_one_table_are_shown_and_the_rest_is_counted() -> None:
+    screen = "3 causes\n\n 1  one\n\n 2  two\n 3  three"
+    blocks = [" 2  two in full", "stacks run", *(f"{n}  (stack)\n  FAIL" for n in ("other", picture.SHOWN, "another"))]
+    drawn = "\n".join(picture.chosen("\n\n".join([screen, *blocks])))
+    assert drawn == f"{screen}\n\n{picture.SHOWN}  (stack)\n  FAIL\n\n… 4 more causes and tables"
 
 
 def test_the_contract_of_that_day_was_committed_52_days_ago(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -310,6 +311,33 @@ def audited(aws: Aws, checkout: Path) -> Json:
 
 def failures(document: Json) -> set[Failure]:
     return {(f["rule"], f["environment"], f["table"]) for f in document["findings"] if f["outcome"] == "fail"}
+
+
+def test_l50_the_first_screen_names_the_stack_the_days_the_tables_and_the_one_command(aws: Aws, checkout: Path) -> None:
+    done = holdfast(aws, checkout, "audit")
+    assert done.returncode == 1, done.stderr
+    screen = done.stdout.splitlines()[:24]
+    assert max(map(len, screen)) <= 100
+    first = "\n".join(screen).split("\n\n")[1].splitlines()
+    last_deploy = NOW.date() - timedelta(days=78)
+    assert first[0] == (
+        f" 1  {incident.NEVER_DEPLOYED} runs the contract of {last_deploy}: 3 tables, 6 findings, one deploy"
+    )
+    text = " ".join(" ".join(first).split())
+    assert "intended, never deployed; 52 days since commit" in text
+    assert f"78 days since the stack's last update on {last_deploy}" in text
+    assert set(NEVER_DEPLOYED) <= set(text.split())
+    commands = [line.strip() for line in screen if line.strip().startswith("$ ")]
+    assert commands == [f"$ cdk deploy -c env=prod {incident.NEVER_DEPLOYED}"]
+    assert "kms:Decrypt" in text  # or that deploy cuts off what uses two of them
+    others = [line for line in screen if re.match(r"[ \d]\d  (critical|high|medium|low) ", line)]
+    assert len(others) >= 8
+    for cause in (DRIFTED, "LegacyTablesStack-prod: 4 tables", "ConnectionServiceStack-prod: 6 tables"):
+        assert any(cause in line for line in others), cause
+    assert screen[-1].endswith("each cause and each table is below")
+    (not_read,) = [line for line in done.stderr.splitlines() if line.startswith("not read")]
+    assert "eu-west-1" in not_read
+    assert "us-east-1" not in not_read
 
 
 def test_the_audit_finds_exactly_what_the_source_documents_and_fix_repairs_what_a_call_can(

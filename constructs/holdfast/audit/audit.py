@@ -25,6 +25,7 @@ from holdfast.kinds.table.declaration import Table
 from holdfast.kinds.table.template import observe
 from holdfast.model.environment import Environment
 from holdfast.model.located import Declaration
+from holdfast.model.regions import others
 from holdfast.rules import KEY_RULES, engine, excused, network, standing, verdicts
 from holdfast.rules import estate as estate_rules
 from holdfast.rules.base import Finding, Rule
@@ -45,6 +46,8 @@ class Audit:
     read: tuple[tuple[str, str], ...] = ()  # accounts and regions
     history: History | Unknown = UNREAD  # of the contracts that were compared with
     stacks: tuple[StackRow, ...] = ()
+    ways: tuple[advice.Way, ...] = ()  # what a deploy of each declared stack would meet
+    elsewhere: tuple[str, ...] = ()  # regions that were not read, and in which nothing that was asked for is declared
 
 
 def audit(
@@ -67,16 +70,18 @@ def audit(
     places: list[Placed] = []
     rows: list[Row] = []
     findings: list[Finding] = []
+    ways: list[advice.Way] = []
     for home, there in homes(asked, accounts):
         corrected = [tables.corrected(p, home) for p in there]
-        seen, rest = _home(corrected, home, accounts, estate, ages)
+        seen, rest, deploys = _home(corrected, home, accounts, estate, ages)
         by_name = {(s.placed.env, s.name): s for s in seen if isinstance(s.what, Table)}
         for s in seen:
             findings += [present(s), *merged(s), *tables.judged(s, by_name)]
         rows += [row(s) for s in by_name.values()]
         findings += rest
+        ways += deploys
         places += corrected
-    findings += [*strangers(every, accounts), *not_read(estate, wanted, read)]
+    findings += [*strangers(every, accounts, estate.foreign), *not_read(estate, wanted, read)]
     findings += judged_mentions(every, accounts, mentions, estate)
     findings += tables.twins(every, accounts) if len({p.env for p in places}) > 1 else []
     findings += unreadable(accounts)
@@ -89,13 +94,15 @@ def audit(
         read=read,
         history=history,
         stacks=() if isinstance(history, Unknown) else tuple(running(asked, accounts, ages)),
+        ways=tuple(ways),
+        elsewhere=others({p.region for p in estate.placements(wanted)} | {region for _, region in read}),
     )
 
 
 def _home(
     places: Sequence[Placed], accounts: Sequence[Account], everywhere: Sequence[Account], estate: Estate, ages: Ages
-) -> tuple[list[Seen], list[Finding]]:
-    """What one account shows of the stacks that it has: each table and store, and findings about everything else."""
+) -> tuple[list[Seen], list[Finding], Iterable[advice.Way]]:
+    """What one account shows of the stacks that it has: each table and store, findings about everything else, ways."""
     ids = {(p.region, p.name): p.id for p in places}
     shown = [replace(s, id=ids.get((a.region, s.name or s.id), s.id)) for a, s in templates(accounts)]
     in_templates = [(a.region, t.name or t.id, o) for a, t in templates(accounts) for o in observe(t)]
@@ -128,7 +135,7 @@ def _home(
             found.append(dated(_kept_elsewhere(f, ways), placed, stack, ages))
     found += _beside(places, accounts)
     found += [deployed(p, accounts, ways[p.id]) for p in places]
-    return seen, found
+    return seen, found, ways.values()
 
 
 def _way(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from fnmatch import fnmatchcase
 
 from holdfast.audit.places import here, templates, was_read
 from holdfast.audit.remedy import name_in
@@ -22,15 +23,15 @@ from holdfast.verdict import EXEMPT
 RULES = engine.Rules(rules.RULES)
 
 
-def strangers(every: Sequence[Placed], accounts: Sequence[Account]) -> Iterator[Finding]:
-    """What is live or in a template, and in no declaration."""
+def strangers(every: Sequence[Placed], accounts: Sequence[Account], foreign: Sequence[str] = ()) -> Iterator[Finding]:
+    """What is live or in a template, and in no declaration; ``foreign`` are the names of other teams' tables."""
     for account in accounts:
         yield from _stores(every, account)
     for account in accounts:
-        yield from _tables(every, account)
+        yield from _tables(every, account, foreign)
 
 
-def _tables(every: Sequence[Placed], account: Account) -> Iterator[Finding]:
+def _tables(every: Sequence[Placed], account: Account, foreign: Sequence[str]) -> Iterator[Finding]:
     """In a stack that still has them, or in none."""
     known = {p.fill(t.name) for p in every if here(account, p) for t in p.tables}
     tables = {} if isinstance(account.tables, Unknown) else account.tables
@@ -42,10 +43,11 @@ def _tables(every: Sequence[Placed], account: Account) -> Iterator[Finding]:
     }
     for name in (*in_template, *(n for n in tables if n not in in_template)):
         if name not in known:
+            others = any(fnmatchcase(name, pattern) for pattern in foreign)
             template, seen = in_template.get(name), tables.get(name)
             owner = template or (seen.owner if seen and isinstance(seen.owner, str) else "no stack")
             where, source = (seen.arn, Source.LIVE) if seen and not template else (f"{owner}/{name}", Source.DEPLOYED)
-            for rule, said in RULES.judge(LiveStranger(account, seen, template)):
+            for rule, said in RULES.judge(LiveStranger(account, seen, template, others)):
                 if said is not EXEMPT:
                     yield engine.outside(rule, said, name, where, owner, source=source)
 

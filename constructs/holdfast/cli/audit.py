@@ -11,7 +11,7 @@ from holdfast.cli import options
 from holdfast.cli.accounts import look
 from holdfast.cli.output import report
 from holdfast.contract.history import read
-from holdfast.report.text import against, audit_summary
+from holdfast.report.text import against, audit_summary, unread
 from holdfast.rules.base import Finding, Severity
 from holdfast.verdict import Outcome
 
@@ -47,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
     print(against(found), file=sys.stderr)
     for account in accounts:
         print(f"read account {account.id} in {account.region}", file=sys.stderr)
+    if found.elsewhere:
+        print(unread(found), file=sys.stderr)
     return report(
         args,
         findings,

@@ -65,6 +65,7 @@ def report(
     from holdfast.report.places import Places, at_declarations, contracts_folder
     from holdfast.report.text import summary as counted
     from holdfast.rules.base import Severity
+    from holdfast.terminal import width
 
     if audit is None:
         findings = at_declarations(findings, project)
@@ -78,6 +79,7 @@ def report(
         colour=coloured() and args.output is None,
         audit=audit,
         place=place,
+        whole=args.all or args.output is not None or width() is None,
     )
     put(text, args.output)
     print(summary or counted(findings), file=sys.stderr)

@@ -31,12 +31,15 @@ class Estate:
     stacks: tuple[Stack, ...]
     policy: Policy = DEFAULT
     owners: tuple[Owner, ...] = ()  # where any are named, every stack belongs to one of them
+    foreign: tuple[str, ...] = ()  # other teams' tables in the same accounts, such as "billing-*"; only counted
 
     def __post_init__(self) -> None:
         labels = [e.label for e in self.environments]
         for label in labels:
             if labels.count(label) > 1:
                 raise DeclarationError(f"two environments are called {label}; rename one")
+        if not all(self.foreign):
+            raise DeclarationError("foreign=(…) has an empty name: give names of tables, such as billing-*")
         self._check_owners()
         for stack in self.stacks:
             self._check_stack(stack)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 # How the regions of a partition begin: its name in ARNs, and what its domain names end with.
 PARTITIONS = {
@@ -35,6 +35,19 @@ S3_PREFIX_LISTS: Mapping[str, str] = {
     "us-west-1": "pl-6ba54002",
     "us-west-2": "pl-68a54001",
 }
+
+
+# Those that an account need not opt into.
+ALWAYS_ON = (
+    *sorted([*S3_PREFIX_LISTS, "ap-northeast-3"]),
+    *("cn-north-1", "cn-northwest-1", "us-gov-east-1", "us-gov-west-1"),
+)
+
+
+def others(regions: Collection[str]) -> tuple[str, ...]:
+    """The regions that every account of their partitions has beside them."""
+    partitions = set(map(partition, regions))
+    return tuple(r for r in ALWAYS_ON if r not in regions and partition(r) in partitions)
 
 
 def partition(region: str | None) -> str:

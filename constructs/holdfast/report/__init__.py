@@ -11,6 +11,7 @@ from holdfast.verdict import Outcome
 
 if TYPE_CHECKING:
     from holdfast.audit.audit import Audit
+    from holdfast.audit.causes import Cause
     from holdfast.report.places import Place
 
 FORMATS = ("text", "json", "sarif", "junit", "html")
@@ -27,21 +28,23 @@ def render(
     colour: bool = False,
     audit: Audit | None = None,
     place: Place | None = None,
+    whole: bool = True,
 ) -> str:
     """``findings`` in one of FORMATS: what failed or is unknown, or everything. ``audit`` is where they are from.
 
-    ``place`` says at which file and line of the repository a finding points.
+    ``place`` says at which file and line of the repository a finding points. Text of an audit that is not ``whole`` is
+    one screen.
     """
     shown = [f for f in findings if everything or f.outcome in SHOWN]
     match style:  # each is imported when it is asked for; JSON escapes by itself, and loses nothing
         case "json":
             from holdfast.report import document
 
-            return document.render(shown, findings, command=command, env=env, audit=audit)
+            return document.render(shown, findings, command=command, env=env, audit=audit, found=_causes(shown, audit))
         case "sarif":
             from holdfast.report import sarif
 
-            return sarif.render(shown, place)
+            return sarif.render(shown, place, _causes(shown, audit))
         case "junit":
             from holdfast.report import junit
 
@@ -49,12 +52,23 @@ def render(
         case "html":
             from holdfast.report import html
 
-            return html.render([plain(f) for f in shown], findings, command=command, env=env, audit=audit)
+            shown = [plain(f) for f in shown]
+            return html.render(shown, findings, command=command, env=env, audit=audit, found=_causes(shown, audit))
         case _:
             from holdfast.report import text
 
             shown = [plain(f) for f in shown]
-            return text.render_audit(shown, audit, colour=colour) if audit else text.render(shown, colour=colour)
+            if audit is None:
+                return text.render(shown, colour=colour)
+            return text.render_audit(shown, audit, _causes(shown, audit), colour=colour, whole=whole)
+
+
+def _causes(findings: Sequence[Finding], audit: Audit | None) -> list[Cause]:
+    if audit is None:
+        return []
+    from holdfast.audit.causes import causes
+
+    return causes(findings, audit)
 
 
 def exit_code(findings: Sequence[Finding], fail_on: Severity = Severity.INFO) -> int:

@@ -12,6 +12,7 @@ from holdfast.verdict import Outcome
 
 if TYPE_CHECKING:
     from holdfast.audit.audit import Audit
+    from holdfast.audit.causes import Cause
     from holdfast.audit.rows import Row, StackRow
     from holdfast.rules.gap import Commit, Gap
 
@@ -19,14 +20,25 @@ VERSION = 1
 
 
 def render(
-    shown: Sequence[Finding], findings: Sequence[Finding], *, command: str, env: str, audit: Audit | None = None
+    shown: Sequence[Finding],
+    findings: Sequence[Finding],
+    *,
+    command: str,
+    env: str,
+    audit: Audit | None = None,
+    found: Sequence[Cause] = (),
 ) -> str:
     made = document(shown, findings, command=command, env=env)
     if audit:
+        of = {id(f): c.id for c in found for f in c.findings}
+        for f, told in zip(shown, made["findings"], strict=True):
+            told["cause"] = of.get(id(f))
         made |= {
+            "causes": [cause(c) for c in found],
             "at": audit.at.isoformat(timespec="seconds"),
             "tables": [_table(r) for r in audit.rows],
             "read": [{"account": account, "region": region} for account, region in audit.read],
+            "not_read": list(audit.elsewhere),
             "contract": _contract(audit),
             "stacks": [_stack(s) for s in audit.stacks],
         }
@@ -66,6 +78,27 @@ def row(f: Finding) -> dict[str, Any]:
         "controls": list(f.rule.controls),
         **({"declared": f.declared} if f.declared else {}),
         **({"gap": _gap(f.gap)} if f.gap else {}),
+    }
+
+
+def cause(c: Cause) -> dict[str, Any]:
+    return {
+        "id": c.id,
+        "kind": c.kind.value,
+        "environment": c.environment,
+        "severity": c.severity.value,
+        "outcome": (Outcome.UNKNOWN if c.unknown else Outcome.FAIL).value,
+        "says": c.says,
+        "parts": list(c.parts),
+        "tables": list(c.tables),
+        "findings": len(c.findings),
+        "personal": c.personal,
+        "items": c.items,
+        "days": c.days,
+        "command": c.command or None,
+        "before": c.before or None,
+        "meanwhile": c.meanwhile or None,
+        "fix": c.fix,
     }
 
 

@@ -7,12 +7,14 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from holdfast.model.facts import Guard
-from holdfast.report.text import WORDS, against, grouped, running
+from holdfast.report.text import NAMED, PARTS, WORDS, against, grouped, running, unread
 from holdfast.rules.base import Finding, Severity
+from holdfast.text import printable
 from holdfast.verdict import Outcome
 
 if TYPE_CHECKING:
     from holdfast.audit.audit import Audit
+    from holdfast.audit.causes import Cause
     from holdfast.audit.rows import Row
 
 STYLE = """
@@ -29,8 +31,8 @@ th, td { border-bottom: 1px solid var(--line); padding: .25rem .5rem; text-align
 th { background: var(--soft); } td.gap { background: #d3302f22; font-weight: 600; } td.unsure { background: #e6a70022; }
 section.about { border: 1px solid var(--line); border-radius: .4rem; margin: .75rem 0; padding: .75rem 1rem; }
 .place { opacity: .75; font-size: .85rem; margin: 0 0 .5rem; overflow-wrap: anywhere; }
-article { border-left: .3rem solid #888; margin: .6rem 0; padding: .1rem .8rem; }
-article p { margin: .15rem 0; overflow-wrap: anywhere; }
+article, .cause { border-left: .3rem solid #888; margin: .6rem 0; padding: .1rem .8rem; }
+article p, .cause p { margin: .15rem 0; overflow-wrap: anywhere; }
 .critical { border-color: #b00020; } .high { border-color: #d9480f; } .medium { border-color: #e6a700; }
 .low { border-color: #2b7bb9; } .tag { font-size: .8rem; font-weight: 700; text-transform: uppercase; }
 code { font: .85rem/1.4 ui-monospace, monospace; } [hidden] { display: none !important; }
@@ -56,12 +58,20 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 
 
 def render(
-    shown: Sequence[Finding], findings: Sequence[Finding], *, command: str, env: str, audit: Audit | None = None
+    shown: Sequence[Finding],
+    findings: Sequence[Finding],
+    *,
+    command: str,
+    env: str,
+    audit: Audit | None = None,
+    found: Sequence[Cause] = (),
 ) -> str:
-    return "\n".join(_page(shown, findings, f"holdfast {command}: {env}", audit))
+    return "\n".join(_page(shown, findings, f"holdfast {command}: {env}", audit, found))
 
 
-def _page(shown: Sequence[Finding], findings: Sequence[Finding], title: str, audit: Audit | None) -> Iterator[str]:
+def _page(
+    shown: Sequence[Finding], findings: Sequence[Finding], title: str, audit: Audit | None, found: Sequence[Cause]
+) -> Iterator[str]:
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -73,6 +83,9 @@ def _page(shown: Sequence[Finding], findings: Sequence[Finding], title: str, aud
     if audit:
         accounts = [f"{account} in {region}" for account, region in audit.read]
         yield f"<p>{audit.at:%Y-%m-%d %H:%M} UTC, account {escape(', '.join(accounts))}, {escape(against(audit))}</p>"
+        yield f"<p>{escape(unread(audit))}</p>" if audit.elsewhere else ""
+        yield from _causes(found)
+        yield "<h2>Contracts</h2>"
         yield from (f"<p>{escape(line)}</p>" for line in running(audit))
         yield from _matrix(audit.rows)
     yield "<h2>Findings</h2>"
@@ -85,14 +98,31 @@ def _page(shown: Sequence[Finding], findings: Sequence[Finding], title: str, aud
             count = sum(f.rule.severity is s for f in shown)
             yield f'<label><input type="checkbox" value="{s.value}" checked> {s.value} ({count})</label>'
         yield "</fieldset>"
+    of = {id(f): n for n, c in enumerate(found, 1) for f in c.findings}
     for (environment, name), group in grouped(shown):
         first = group[0]
         place = [p for p in (first.stack if first.table else "", environment or "", first.declared or "") if p]
         yield f'<section class="about">\n<h3>{escape(name)}</h3>\n<p class="place">{escape(", ".join(place))}</p>'
         for f in group:
-            yield from _finding(f)
+            yield from _finding(f, of.get(id(f)))
         yield "</section>"
     yield f"<script>{SCRIPT}</script>\n</body>\n</html>"
+
+
+def _causes(found: Sequence[Cause]) -> Iterator[str]:
+    yield "<h2>Causes</h2>\n<ol>" if found else ""
+    for c in found:
+        severity = c.severity.value
+        word = f"{WORDS[Outcome.UNKNOWN if c.unknown else Outcome.FAIL]} {severity}"
+        yield f'<li class="cause {severity}">'
+        yield f'<p><span class="tag">{word}</span> <b>{escape(printable(c.says))}</b></p>'
+        yield from (f"<p>{escape(printable(part))}</p>" for part in c.parts[:PARTS])
+        yield f"<p>First {escape(printable(c.before))}.</p>" if c.before else ""
+        yield f"<p><code>{escape(printable(c.command or c.fix))}</code></p>"
+        yield f"<p>Until then: <code>{escape(printable(c.meanwhile))}</code></p>" if c.meanwhile else ""
+        names, more = ", ".join(c.tables[:NAMED]), len(c.tables) - NAMED
+        yield f'<p class="place">{escape(printable(names))}{f" and {more:,} more" if more > 0 else ""}</p>\n</li>'
+    yield "</ol>" if found else ""
 
 
 def _matrix(rows: Sequence[Row]) -> Iterator[str]:
@@ -117,7 +147,7 @@ def _cell(columns: tuple[str, str, str]) -> str:
     return f'<td class="{kind}">{escape(intent)} / {escape(deployed)} / {escape(live)}</td>'
 
 
-def _finding(f: Finding) -> Iterator[str]:
+def _finding(f: Finding, cause: int | None) -> Iterator[str]:
     severity = f.rule.severity.value
     yield f'<article class="{severity}" data-severity="{severity}">'
     yield f'<p><span class="tag">{WORDS[f.outcome]} {severity}</span> {f.rule.id} {escape(f.rule.title)}</p>'
@@ -131,6 +161,6 @@ def _finding(f: Finding) -> Iterator[str]:
         yield f"<p>{escape(columns)}: {escape(gap.says)}</p>"
         yield f"<p>{escape(gap.age)}</p>"
     yield f"<p>Fix: <code>{escape(f.fix)}</code></p>" if f.fix else ""
-    yield f"<p class='place'>{escape(f.where)}</p>"
+    yield f"<p class='place'>{escape(f.where)}{f', cause {cause}' if cause else ''}</p>"
     yield f"<p class='place'>{escape(', '.join(f.rule.controls))}</p>" if f.rule.controls else ""
     yield "</article>"

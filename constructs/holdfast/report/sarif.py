@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from holdfast.contract.stamp import release
+from holdfast.report.document import cause
 from holdfast.rules.base import Finding, Severity
 from holdfast.verdict import Outcome
 
 if TYPE_CHECKING:
+    from holdfast.audit.causes import Cause
     from holdfast.report.places import Place
 
 LEVELS = {
@@ -39,7 +41,7 @@ KINDS = {
 }
 
 
-def render(findings: Sequence[Finding], place: Place | None = None) -> str:
+def render(findings: Sequence[Finding], place: Place | None = None, found: Sequence[Cause] = ()) -> str:
     from holdfast.rules import RULES
 
     index = {rule.id: n for n, rule in enumerate(RULES)}
@@ -61,14 +63,20 @@ def render(findings: Sequence[Finding], place: Place | None = None) -> str:
         ],
     }
     results = [_result(f, index[f.rule.id], place or _in_template, identities) for f in findings]
-    return document(driver, results)
+    of = {id(f): c for c in found for f in c.findings}
+    for f, result in zip(findings, results, strict=True):
+        if id(f) in of:
+            result["properties"] = {"cause": of[id(f)].id}
+    return document(driver, results, {"properties": {"causes": [cause(c) for c in found]}} if found else {})
 
 
-def document(driver: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> str:
+def document(
+    driver: Mapping[str, Any], results: Sequence[Mapping[str, Any]], more: Mapping[str, Any] | None = None
+) -> str:
     made = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
+        "runs": [{"tool": {"driver": driver}, "results": results, **(more or {})}],
     }
     return json.dumps(made, indent=2)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from holdfast.audit.causes import Kind
 from holdfast.model.facts import Guard
 from holdfast.rules.base import ORDER, Finding, Severity
 from holdfast.terminal import table
@@ -15,8 +17,16 @@ from holdfast.verdict import Outcome
 
 if TYPE_CHECKING:
     from holdfast.audit.audit import Audit
+    from holdfast.audit.causes import Cause
     from holdfast.audit.rows import Row
 
+# Of a terminal as it opens.
+LINES, COLUMNS = 24, 100
+NAMES, PARTS, LONGEST = 4, 2, 3  # tables and parts of a cause that are shown, and lines of its longest sentence
+NAMED = 10  # undeclared tables
+ALL_BELOW = "each cause and each table is below"
+ALL_ELSEWHERE = "each cause and each table: add `| less`, or --format html --output FILE"
+UNDECLARED = "Find out whose they are: declare yours in stacks/, and name other teams' in foreign=(…) of the estate."
 WORDS = {Outcome.FAIL: "FAIL", Outcome.UNKNOWN: "????", Outcome.PASS: "ok", Outcome.EXEMPT: "--"}
 COLOURS = {Outcome.FAIL: "31", Outcome.UNKNOWN: "33", Outcome.PASS: "32", Outcome.EXEMPT: "2"}
 
@@ -80,11 +90,97 @@ def summary(findings: Sequence[Finding]) -> str:
 # An audit: what is wrong with one table stands together, with its three columns.
 
 
-def render_audit(findings: Sequence[Finding], audit: Audit, *, colour: bool) -> str:
+def render_audit(
+    findings: Sequence[Finding], audit: Audit, found: Sequence[Cause], *, colour: bool, whole: bool = True
+) -> str:
+    """The causes on one screen, and below it, where the ``whole`` is asked for, each of them and each table."""
     # Of a table in several accounts, the columns of one that is not as intended are shown.
     by_table = {(r.environment, r.table): r for r in sorted(audit.rows, key=lambda r: bool(apart(r)))}
-    blocks = [running(audit), *(_block(about, group, by_table, colour) for about, group in grouped(findings))]
-    return "\n\n".join(text for block in blocks if (text := "\n".join(block)))
+    undeclared = [c for c in found if c.kind is Kind.FOREIGN]
+    together = {id(f) for c in undeclared for f in c.findings}
+    tables = grouped([f for f in findings if id(f) not in together])
+    undeclared = [c for c in found if c.kind is Kind.FOREIGN]
+    together = {id(f) for c in undeclared for f in c.findings}
+    tables = grouped([f for f in findings if id(f) not in together])
+    blocks = [running(audit), *(_block(about, group, by_table, colour) for about, group in tables)]
+    causes = [_in_full(n, c, colour) for n, c in enumerate(found, 1) if n > 1]
+    details = [*causes, *blocks, *map(_undeclared, undeclared)]
+    below = "\n\n".join(text for block in details if (text := "\n".join(block)))
+    if not found:
+        return below
+    first = "\n".join(screen(found, ALL_BELOW if whole else ALL_ELSEWHERE, colour=colour))
+    return f"{first}\n\n{below}" if whole else first
+
+
+# The causes, on one screen.
+
+
+def screen(found: Sequence[Cause], how_to_see_all: str, *, colour: bool = False) -> list[str]:
+    """The worst cause in full, the next ones in a line each."""
+    findings = counted(sum(len(c.findings) for c in found), "finding")
+    shown = [f"{counted(len(found), 'cause')} of {findings}, the worst first", "", *_in_full(1, found[0], colour)]
+    numbered = list(enumerate(found, 1))[1:]
+    shown += [""] if numbered else []
+    room = LINES - len(shown) - 1
+    if len(numbered) > room:
+        # What could not be read may hide the worst: it is never among those that are only counted.
+        numbered = sorted(sorted(numbered, key=lambda n: not n[1].unknown)[:room])
+    left = len(found) - 1 - len(numbered)
+    more = f"{counted(left, 'more cause')}; " if left else ""
+    return [*shown, *(fit(_line(n, c)) for n, c in numbered), f"    {more}{how_to_see_all}"]
+
+
+def _in_full(number: int, c: Cause, colour: bool) -> Iterator[str]:
+    first, *more = _wrapped(f"{number:>2}  {c.says}", "")
+    yield f"\033[1;{COLOURS[Outcome.UNKNOWN if c.unknown else Outcome.FAIL]}m{first}\033[0m" if colour else first
+    yield from more
+    for part in c.parts[:PARTS]:
+        yield from _wrapped(part)
+    yield from (fit(f"      {printable(name)}") for name in c.tables[:NAMES])
+    if len(c.tables) > NAMES:
+        yield f"      and {len(c.tables) - NAMES:,} more"
+    yield from _wrapped(f"first {c.before}; then") if c.before else ()
+    # A command is never cut nor wrapped: it is to be copied.
+    yield from [f"    $ {printable(c.command)}"] if c.command else _wrapped(f"fix: {c.fix}")
+    if c.meanwhile:
+        yield f"    until then: {printable(c.meanwhile)}"
+
+
+def _wrapped(text: str, indent: str = "    ") -> list[str]:
+    whole = wrap(printable(text), COLUMNS, initial_indent=indent, subsequent_indent="    ", break_on_hyphens=False)
+    return whole if len(whole) <= LONGEST else [*whole[: LONGEST - 1], fit(f"{whole[LONGEST - 1]} …")]
+
+
+def _line(number: int, c: Cause) -> str:
+    age = f", {counted(c.days, 'day')}" if c.days else ""
+    return f"{number:>2}  {WORDS[Outcome.UNKNOWN] if c.unknown else c.severity.value:8}  {printable(c.says)}{age}"
+
+
+def fit(line: str) -> str:
+    """At most COLUMNS of it, cut after a clause where there is one."""
+    if len(line) <= COLUMNS:
+        return line
+    cut = line[: COLUMNS - 1]
+    clause, comma, _ = cut.rpartition(", ")
+    return f"{clause if comma and len(clause) > COLUMNS // 2 else cut}…"
+
+
+def unread(audit: Audit) -> str:
+    """The regions in which nothing is declared, and of which nothing is known therefore."""
+    names = ", ".join(audit.elsewhere)
+    return f"not read, because nothing that was asked for is declared there: {names}, and what was opted into"
+
+
+def _undeclared(c: Cause) -> Iterator[str]:
+    """Tables that no declaration has; an account may have thousands of them."""
+    yield printable(c.says)
+    names = ", ".join(printable(name) for name in c.tables[:NAMED])
+    more = len(c.tables) - NAMED
+    yield f"  {names}{f' and {more:,} more, which --format json lists' if more > 0 else ''}"
+    yield f"  FAIL  {c.findings[0].rule.id}  {c.severity.value:8}  {c.findings[0].rule.title}"
+    if len(c.tables) == 1:
+        yield f"        {printable(c.findings[0].detail)}"
+    yield f"        fix: {printable(UNDECLARED if len(c.tables) > 1 else c.fix)}"
 
 
 def against(audit: Audit) -> str:

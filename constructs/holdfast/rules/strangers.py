@@ -9,13 +9,17 @@ from holdfast.rules.live import IMPORT, holds
 from holdfast.rules.subjects import LiveStranger, Tagged, Unvisited
 from holdfast.shared.account import Unreadable
 from holdfast.unknown import Unknown
-from holdfast.verdict import EXEMPT, Verdict, fail, unknown
+from holdfast.verdict import EXEMPT, Outcome, Verdict, fail, unknown
+
+OTHERS = Verdict(Outcome.EXEMPT, "it belongs to another team: foreign=(…) of the estate names it")
 
 
 def uncoded(s: LiveStranger) -> Verdict:
     """A template has it, and the code has not."""
     if s.template is None:
         return EXEMPT
+    if s.others:
+        return OTHERS
     return fail(f"{s.template} has it and the code does not{'' if s.live else '; it is not live either'}")
 
 
@@ -23,6 +27,8 @@ def orphaned(s: LiveStranger) -> Verdict:
     """It is live and in no template: what is known of the stack that it came from."""
     if s.template is not None or s.live is None:
         return EXEMPT
+    if s.others:
+        return OTHERS
     what, owner = f"live and undeclared, holds {holds(s.live)}", s.live.owner
     if not isinstance(owner, str):
         return fail(what)
@@ -51,8 +57,8 @@ ORPHAN = Rule(
     title="Live tables are declared",
     why="A table that is not declared has no owner, no data class and no required protection. Most of them outlived a stack "
     "that was deleted, and hold data that may be missed.",
-    remediation="Declare {table} in stacks/, or archive it and then delete it. A declaration alone does not take it in: a deploy would try "
-    f"to create it, which exists, and fail; {IMPORT}.",
+    remediation="Find out whose {table} is. If it is yours, declare it in stacks/; a deploy would try to create it, which exists, and "
+    f"fail: {IMPORT}. If it is another team's, name it in foreign=(…) of the estate.",
     severity=Severity.HIGH,
     checks=(Check(LiveStranger, orphaned),),
 )
@@ -61,7 +67,8 @@ UNCODED = Rule(
     title="Tables of a stack are in the code",
     why="The deployed template still has the table and the code has not: the next deploy of that stack deletes it, or leaves "
     "it behind without an owner.",
-    remediation="Declare {table} in stacks/ again before {stack} is deployed; to retire it, archive it first.",
+    remediation="Declare {table} in stacks/ again before {stack} is deployed; to retire it, archive it first. If it is another team's, "
+    "name it in foreign=(…) of the estate.",
     severity=Severity.HIGH,
     checks=(Check(LiveStranger, uncoded),),
 )

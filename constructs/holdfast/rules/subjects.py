@@ -231,6 +231,7 @@ class LiveStranger:
     account: Account
     live: StoreSeen | None
     template: str | None  # the stack that has it
+    others: bool = False  # the estate says that it belongs to another team
 
 
 @dataclass(frozen=True, slots=True)
