@@ -56,13 +56,13 @@ def test_the_documented_incident_advises_no_deploy_that_fails_and_every_command_
     before = [f for f in found.findings if f.outcome is Outcome.FAIL]
     for form in FORMATS:
         text = render(form, before, command="audit", env="all", everything=False, colour=False, audit=found)
-        assert set(re.findall(r"cdk \w+[^`&]*", text)) == {
-            "cdk deploy -c env=prod LeadTrackingStack-prod",
-            "cdk deploy -c env=test CallAnalytics-Test-Storage",
-            "cdk deploy -c env=test MessageSystemStack-test",
-            "cdk deploy -c env=test OrangeTheoryStack-test",
-            "cdk deploy -c env=test RCSubscription-test-Storage",
+        deploys_of = re.findall(r"cdk deploy -c env=(\w+)((?: \w+-[\w-]+)+)", text)
+        assert {(env, stack) for env, named in deploys_of for stack in named.split()} == {
+            ("prod", "LeadTrackingStack-prod"),
+            *(("test", f"{name}-test") for name in ("MessageSystemStack", "OrangeTheoryStack")),
+            *(("test", f"{name}-Storage") for name in ("CallAnalytics-Test", "RCSubscription-test")),
         }, form
+        assert len(deploys_of) == text.count("cdk "), form
     deploys = {f"cdk deploy -c env={p.env.label} {p.id}": p for p in PLACES.values()}
 
     def deploy(command: str) -> None:
