@@ -19,7 +19,7 @@ from holdfast.kinds.table.live import observed
 from holdfast.model.declaration import DeclarationError
 from holdfast.model.environment import Environment
 from holdfast.model.facts import Guard
-from holdfast.rules import assumed, engine, finding, live
+from holdfast.rules import assumed, engine, finding, live, use
 from holdfast.rules.base import Finding
 from holdfast.rules.subjects import AssumedFact, LiveIndex, LiveTable, Twins
 from holdfast.shared.account import Account, StoreSeen
@@ -46,13 +46,14 @@ def judged(s: Seen, by_name: Mapping[tuple[Environment, str], Seen]) -> Iterator
     if s.deployed is not None or Guard.RETAIN not in s.placed.required(s.what):  # else the rule of that guard says so
         yield advised(s.judged(live.STACKLESS, table), against)
     yield s.judged(live.RETIRING, table)
+    yield s.judged(use.USED, table)
     yield s.judged(live.SUPERSEDED, table)
     age, uses = None if isinstance(s.live.created, Unknown) else days(s.live.created, s.ages.now), s.live.indexes
     if isinstance(uses, Unknown):
         yield s.judged(live.INDEX, LiveIndex(live=s.live, days_old=age, name="", use=uses, of=0))
         return
-    for name, use in uses.items():
-        index = LiveIndex(live=s.live, days_old=age, name=name, use=use, of=len(uses))
+    for name, held in uses.items():
+        index = LiveIndex(live=s.live, days_old=age, name=name, use=held, of=len(uses))
         yield replace(s.judged(live.INDEX, index), where=f"{s.live.arn}/index/{name}")
 
 

@@ -10,13 +10,13 @@ from holdfast.model.environment import Aspect
 from holdfast.rules.assumed import key_line
 from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import LiveIndex, LiveTable, Twins
-from holdfast.shared.account import StoreSeen
+from holdfast.rules.use import RETIRED, number, used
+from holdfast.shared.account import StoreSeen, Units
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
 WINDOW_DAYS = 30  # over which reads of an index are counted
 IMPORT = "bringing it under code needs an import together with its key"
-RETIRED = frozenset({Usage.LEGACY, Usage.DEAD, Usage.DUPLICATE})
 
 
 def behind(s: LiveTable) -> Verdict:
@@ -39,7 +39,7 @@ def retiring(s: LiveTable) -> Verdict:
     state = s.table.state
     if state.usage not in RETIRED:
         return PASS
-    parts = [f"{state.usage.value}, holds {holds(s.live)}"]
+    parts = [f"{state.usage.value}, holds {holds(s.live)}", used(s.live)]
     parts += [f"replaced by {s.placed.fill(state.replaced_by)}"] if state.replaced_by else []
     parts += [f"archive phase {state.archive_phase}"] if state.archive_phase else []
     return fail(", ".join(parts))
@@ -82,7 +82,7 @@ def worth(s: LiveIndex) -> Verdict:
         return fail(f"{says}; empty, so no query on it finds anything. Deleting it saves no writes; {cost}")
     if isinstance(use.reads, Unknown):
         return unknown(f"{says}: {use.reads.reason}")
-    if use.reads > 0:
+    if use.reads.month > 0:
         return Verdict(Outcome.PASS, says)
     if s.days_old is None or s.days_old < WINDOW_DAYS:
         return Verdict(Outcome.EXEMPT, f"{says}; the table is too young to say that it is not read")
@@ -218,8 +218,8 @@ def _count(number: int | float | Unknown, one: str, many: str | None = None) -> 
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def _reads(reads: float | Unknown) -> str:
-    return "unknown reads" if isinstance(reads, Unknown) else f"{reads:,.0f} read units in {WINDOW_DAYS} days"
+def _reads(reads: Units | Unknown) -> str:
+    return "unknown reads" if isinstance(reads, Unknown) else f"{number(reads.month)} read units in {WINDOW_DAYS} days"
 
 
 def _show(value: object) -> str:

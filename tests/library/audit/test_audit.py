@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ from holdfast import (
     Estate,
     Fact,
     Guard,
+    Sighting,
+    State,
     Tier,
     Usage,
     Waiver,
@@ -50,7 +52,7 @@ from holdfast.model.located import declarations
 from holdfast.report.text import apart
 from holdfast.rules.base import Finding
 from holdfast.rules.gap import Commit, Gap, Since
-from holdfast.shared.account import Account, IndexUse, Mention, StackLive, StoreSeen, Unreadable
+from holdfast.shared.account import Account, IndexUse, Mention, StackLive, StoreSeen, Units, Unreadable
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
@@ -481,7 +483,53 @@ def test_retired_tables_are_listed_with_what_they_hold_and_their_phase() -> None
     retired = {f.table for f in found.findings if f.rule.id == "HF605" and f.outcome is Outcome.FAIL}
     states = {p.fill(t.name): t.state.usage for p in PLACES.values() if p.region == REGION for t in p.tables}
     assert retired == {n for n, usage in states.items() if usage in (Usage.LEGACY, Usage.DEAD, Usage.DUPLICATE)}
-    assert one(found, "HF605", "baskets-live").detail == "dead, holds 401 items, 117 KB, archive phase 1"
+    assert one(found, "HF605", "baskets-live").detail == (
+        "dead, holds 401 items, 117 KB, no read units in 30 days, no write units in 30 days, archive phase 1"
+    )
+
+
+YESTERDAY = NOW.date() - timedelta(days=1)
+SEEN = Sighting(on=date(2026, 4, 1), reads_7d=450)
+
+
+def consumed(units: float) -> Units:
+    return Units(units, units, YESTERDAY if units else None)
+
+
+@pytest.mark.parametrize(
+    ("state", "use", "outcome", "word"),
+    [
+        (State(usage=Usage.DEAD), {"reads": 16.0}, Outcome.PASS, "declared dead: 16 read units in 7 days"),
+        (State(usage=Usage.DEAD), {"reads": 16.5}, Outcome.FAIL, "16.5 read units in 7 days (16.5 in 30, the last on"),
+        (State(usage=Usage.DEAD), {"reads": 8819.0}, Outcome.FAIL, "8,819 read units"),
+        (State(usage=Usage.DEAD), {"writes": 17.0}, Outcome.FAIL, "17 write units"),
+        (State(usage=Usage.DEAD), {"reads": 9.0, "index": 9.0}, Outcome.FAIL, "9 read units of its indexes in 7 days"),
+        (
+            State(usage=Usage.DEAD, sighting=SEEN),
+            {"reads": 450.0},
+            Outcome.FAIL,
+            "450 read units were seen on 2026-04-01",
+        ),
+        (State(usage=Usage.LEGACY, sighting=SEEN), {"reads": 900.0}, Outcome.PASS, ""),
+        (State(usage=Usage.LEGACY, sighting=SEEN), {"reads": 901.0}, Outcome.FAIL, "more than 2 times what was seen"),
+        (State(usage=Usage.LEGACY), {"reads": 901.0}, Outcome.EXEMPT, ""),
+        (State(), {"reads": 901.0}, Outcome.EXEMPT, ""),
+        (State(usage=Usage.DEAD), {"reads": None}, Outcome.UNKNOWN, "its reads: denied"),
+        (State(usage=Usage.DEAD), {"index": None}, Outcome.UNKNOWN, "reads of a-index: denied"),
+        (State(usage=Usage.DEAD), {"reads": 17.0, "writes": None}, Outcome.FAIL, "unknown write units"),
+    ],
+)
+def test_w5_what_is_declared_dead_is_not_read_more_than_a_handful(
+    state: State, use: Mapping[str, float | None], outcome: Outcome, word: str
+) -> None:
+    counted: dict[str, Any] = {
+        what: Unknown("denied") if units is None else consumed(units) for what, units in use.items()
+    }
+    placed, there = shop(state=state, assumed=())
+    index = IndexUse(items=1, size=1, reads=counted.pop("index", Units()))
+    found = shopped(placed, with_table(there, "orders-test", indexes={"a-index": index}, **counted))
+    said = one(found, "HF618", "orders-test")
+    assert (said.outcome, word in said.detail) == (outcome, True), said.detail
 
 
 @pytest.mark.parametrize(
@@ -505,19 +553,31 @@ def test_a_duplicate_whose_items_cannot_be_counted_is_unknown() -> None:
 @pytest.mark.parametrize(
     ("use", "items", "created", "outcome", "word"),
     [
-        (IndexUse(items=0, size=0, reads=0.0), 10, CREATED, Outcome.FAIL, "empty"),
-        (IndexUse(items=0, size=0, reads=0.0), 0, CREATED, Outcome.EXEMPT, "the table is empty"),
+        (IndexUse(items=0, size=0, reads=Units()), 10, CREATED, Outcome.FAIL, "empty"),
+        (IndexUse(items=0, size=0, reads=Units()), 0, CREATED, Outcome.EXEMPT, "the table is empty"),
         (
-            IndexUse(items=9, size=2_000_000, reads=0.0),
+            IndexUse(items=9, size=2_000_000, reads=Units()),
             10,
             CREATED,
             Outcome.FAIL,
             "saves 2 MB and up to one write in 2",
         ),
-        (IndexUse(items=9, size=90, reads=0.0), 10, NOW - timedelta(days=9), Outcome.EXEMPT, "too young"),
-        (IndexUse(items=9, size=90, reads=4.5), 10, CREATED, Outcome.PASS, "4 read units in 30 days"),
+        (IndexUse(items=9, size=90, reads=Units()), 10, NOW - timedelta(days=9), Outcome.EXEMPT, "too young"),
+        (
+            IndexUse(items=9, size=90, reads=Units(0.0, 4.5, CREATED.date())),
+            10,
+            CREATED,
+            Outcome.PASS,
+            "4.5 read units in 30 days",
+        ),
         (IndexUse(items=9, size=90, reads=Unknown("denied")), 10, CREATED, Outcome.UNKNOWN, "denied"),
-        (IndexUse(items=Unknown("denied"), size=90, reads=1.0), 10, CREATED, Outcome.UNKNOWN, "cannot be counted"),
+        (
+            IndexUse(items=Unknown("denied"), size=90, reads=Units(1.0, 1.0, NOW.date())),
+            10,
+            CREATED,
+            Outcome.UNKNOWN,
+            "cannot be counted",
+        ),
     ],
 )
 def test_what_an_index_is_worth(use: IndexUse, items: int, created: datetime, outcome: Outcome, word: str) -> None:
@@ -534,7 +594,7 @@ def test_an_index_is_judged_from_the_thirtieth_day_on(
     days: int, outcome: Outcome, now: datetime, hour: timedelta
 ) -> None:
     created = now.replace(hour=0, minute=0) - timedelta(days=days) + hour
-    use = IndexUse(items=9, size=90, reads=0.0)
+    use = IndexUse(items=9, size=90, reads=Units())
     seen = with_table(few(REGION), PRICES, items=10, created=created, indexes={"category-index": use})
     assert one(look(seen, now=now), "HF608", PRICES).outcome is outcome
 

@@ -656,7 +656,7 @@ def observed(
         policy={"Policy": json.dumps(policy)} if policy else None,
         tags=nothing,
     )
-    around = live.Surroundings(keys={encrypted_by: key_ or live_key()}, alarms=(), topics=(), reads={})
+    around = live.Surroundings(keys={encrypted_by: key_ or live_key()}, alarms=(), topics=(), units={})
     return live.observed(live.seen({"orders-live": answers}, around)["orders-live"])
 
 
@@ -756,7 +756,7 @@ def test_a_deploy_is_told_to_keep_the_logical_id_and_the_local_indexes(made: dic
     placed = SHOP.placements()[0]
     nothing: Any = Unknown("not asked")
     answers = live.Answers(arn="arn", table=nothing, backups=nothing, ttl=nothing, policy=nothing, tags=nothing)
-    around = live.Surroundings(keys={}, alarms=(), topics=(), reads={})
+    around = live.Surroundings(keys={}, alarms=(), topics=(), units={})
     there = live.seen({"orders-live": answers}, around)
 
     def refused(declared: Table) -> str:
