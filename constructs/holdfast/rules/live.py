@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from holdfast.days import day
 from holdfast.kinds.table.declaration import Governance, Index, Key, Usage
 from holdfast.kinds.table.live import observed
 from holdfast.model.environment import Aspect
@@ -11,10 +12,11 @@ from holdfast.rules.assumed import key_line
 from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import LiveIndex, LiveTable, Twins
 from holdfast.rules.use import RETIRED, number, used
-from holdfast.shared.account import StoreSeen, Units
+from holdfast.shared.account import Account, StoreSeen, Units
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
+LISTED_DAYS = 90  # after its deletion a stack is listed for so long
 WINDOW_DAYS = 30  # over which reads of an index are counted
 IMPORT = "bringing it under code needs an import together with its key"
 
@@ -204,6 +206,27 @@ def size(count: int | Unknown) -> str:
         if count >= bytes_:
             return f"{count / bytes_:.1f} {unit}".replace(".0 ", " ")
     return f"{count} bytes"
+
+
+def left_behind(owner: str, account: Account | None) -> str:
+    """What can be known of a stack that a table's own tag names, and that does not have the table any longer."""
+    if account is None:
+        return f"its tag names {owner}"
+    deleted, stacks = account.deleted, account.stacks
+    if not isinstance(deleted, Unknown) and owner in deleted:
+        return f"{owner} was deleted on {day(deleted[owner])} and left it behind"
+    if isinstance(stacks, Unknown):
+        return f"{owner} made it, as its tag says; whether that stack is there cannot be read: {stacks.reason}"
+    if owner in stacks:
+        seen = stacks[owner].seen
+        unread = f"that template cannot be read: {seen.reason}" if isinstance(seen, Unknown) else ""
+        return f"its tag names {owner}, {unread or f'but the template of {owner} does not contain it'}"
+    if isinstance(deleted, Unknown):
+        return f"{owner} made it, as its tag says, and was deleted; when cannot be read: {deleted.reason}"
+    return (
+        f"{owner} made it, as its tag says, and was deleted more than {LISTED_DAYS} days ago: when cannot be known, "
+        "because CloudFormation lists a deleted stack no longer than that"
+    )
 
 
 def governed(governance: Governance) -> str:

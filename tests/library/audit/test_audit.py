@@ -463,6 +463,42 @@ def test_an_undeclared_table_is_an_orphan_with_the_name_of_its_deleted_stack() -
     assert "OldStack was deleted on 2026-01-05" in detail
 
 
+def _another() -> StackLive:
+    other = StackSeen(id="OldStack", name="OldStack", where="x", template={"Resources": {}}, region=REGION)
+    return StackLive(seen=other, status="CREATE_COMPLETE", created=CREATED, updated=None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({}, "OldStack made it, as its tag says, and was deleted more than 90 days ago: when cannot be known"),
+        (
+            {"deleted": Unknown("denied")},
+            "OldStack made it, as its tag says, and was deleted; when cannot be read: denied",
+        ),
+        ({"stacks": Unknown("denied")}, "whether that stack is there cannot be read: denied"),
+        (
+            {"stacks": {"OldStack": _another()}},
+            "its tag names OldStack, but the template of OldStack does not contain it",
+        ),
+        ({"stacks": {"OldStack": replace(_another(), seen=Unknown("YAML"))}}, "that template cannot be read: YAML"),
+    ],
+)
+def test_w8_what_is_known_of_a_deleted_stack_is_what_its_table_says(changes: Mapping[str, Any], says: str) -> None:
+    seen = few(REGION)
+    assert isinstance(seen.tables, Mapping)
+    orphan = stranger("old-orders", owner="OldStack")
+    found = look(replace(seen, tables=dict(seen.tables) | {"old-orders": orphan}, **changes))
+    assert says in one(found, "HF602", "old-orders").detail
+
+
+def test_w8_a_table_whose_own_stack_was_deleted_long_ago_says_so() -> None:
+    seen = few(DEV.region)
+    assert isinstance(seen.stacks, Mapping)
+    found = look(replace(seen, stacks={n: s for n, s in seen.stacks.items() if n != "Orders-dev"}), env=DEV)
+    assert one(found, "HF604", "carts-dev").detail.startswith("Orders-dev made it, as its tag says, and was deleted")
+
+
 @pytest.mark.parametrize("alive", [True, False])
 def test_a_table_in_a_stack_and_not_in_the_code_is_told_apart_from_an_orphan(alive: bool) -> None:
     seen = few(REGION)
