@@ -217,11 +217,12 @@ class Twins:
 
 @dataclass(frozen=True, slots=True)
 class AssumedFact:
-    """A fact that was assumed of a table that is live."""
+    """A fact that was assumed of a table that is live, and what the deployed template of its stack has there."""
 
     table: Table
     assumption: Stated
     seen: Observed
+    deployed: Observed | Unknown | None = None  # None: the template does not have the table
 
 
 @dataclass(frozen=True, slots=True)

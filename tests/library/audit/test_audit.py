@@ -28,6 +28,7 @@ from holdfast import (
     Estate,
     Fact,
     Guard,
+    Projection,
     Sighting,
     State,
     Tier,
@@ -50,6 +51,7 @@ from holdfast.estate.placement import Placed
 from holdfast.kinds.table.template import observe
 from holdfast.model.located import declarations
 from holdfast.report.text import apart
+from holdfast.rules.assumed import ASSUMED, CHANGED, SINCE
 from holdfast.rules.base import Finding
 from holdfast.rules.gap import Commit, Gap, Since
 from holdfast.shared.account import Account, IndexUse, Mention, StackLive, StoreSeen, Units, Unreadable
@@ -779,23 +781,48 @@ def test_a_live_table_confirms_what_was_assumed() -> None:
         ),
     ],
 )
-def test_a_refuted_assumption_is_one_finding_with_the_line_to_paste(seen: Mapping[str, Any], line: str) -> None:
+def test_a_refuted_assumption_is_told_with_the_line_to_paste_beside_the_difference(
+    seen: Mapping[str, Any], line: str
+) -> None:
     placed, there = shop()
     changed = dict(seen)
     if "indexes" in changed:
         changed["indexes"] = {"by-b": changed["indexes"]["b"]}
     wrong = with_table(there, "orders-test", observed=changed, indexes={})
-    found = shopped(placed, wrong)
-    on_live = {f for f in failed(found) if f[0] != "HF615"}  # the template still says what was assumed
-    assert on_live == {("HF613", "orders-test")}
-    assert line in [f.detail for f in found.findings if f.rule.id == "HF613"]
+    for stacks, same, fix in (
+        (there.stacks, f"{line}; {SINCE}", CHANGED),
+        ({}, line, ASSUMED.remediation),  # made by hand: no deploy made it as assumed
+    ):
+        found = shopped(placed, replace(wrong, stacks=stacks))
+        refuted = [f for f in found.findings if f.rule.id == "HF613" and f.outcome is Outcome.FAIL]
+        assert [(f.detail, f.fix) for f in refuted] == [(same, fix.format(table="orders-test"))]
+        rule = "HF102" if "key" in seen else "HF103"
+        assert {f for f in failed(found) if f[0] not in ("HF604", "HF613")} == {(rule, "orders-test")}
+
+
+def test_l5_an_assumed_index_that_was_rebuilt_by_hand_is_drift_and_not_intent() -> None:
+    """Its name and its key are as assumed and deployed; what it copies is not."""
+    placed, there = shop()
+    rebuilt = {"a-index": gsi("a", projection=Projection.KEYS_ONLY)}
+    found = shopped(placed, with_table(there, "orders-test", observed={"indexes": rebuilt}))
+    assert failed(found) == {("HF103", "orders-test")}
+    gap = one(found, "HF103", "orders-test").gap
+    assert gap
+    assert (gap.says, gap.deployed, gap.live) == (NOT_APPLIED, "on", "off")
+    other = {"a-index": gsi("b", name="a-index")}
+    found = shopped(placed, with_table(there, "orders-test", observed={"indexes": other}))
+    assert failed(found) == {("HF103", "orders-test"), ("HF613", "orders-test")}
+    closed = {n: replace(s, seen=Unknown("denied")) for n, s in there.stacks.items()}  # type: ignore[union-attr]
+    found = shopped(placed, with_table(replace(there, stacks=closed), "orders-test", observed={"indexes": other}))
+    (refuted,) = [f for f in found.findings if f.rule.id == "HF613" and f.outcome is Outcome.FAIL]
+    assert refuted.detail.endswith("; whether a deploy made it as assumed cannot be read: denied")
 
 
 def test_wrong_types_of_keys_are_refuted_attribute_by_attribute() -> None:
     placed, there = shop(assumed=(Assumed(Fact.KEY_TYPES, "a guess"),))
     found = shopped(placed, with_table(there, "orders-test", observed={"key": key(number("id"))}))
     refuted = [f.detail for f in found.findings if f.rule.id == "HF613" and f.outcome is Outcome.FAIL]
-    assert refuted == ['key types: refuted by the live table, which has number("id")']
+    assert refuted == [f'key types: refuted by the live table, which has number("id"); {SINCE}']
 
 
 # What cannot be read
