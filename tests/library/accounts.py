@@ -93,6 +93,7 @@ def live(stack: StackSeen, region: str) -> dict[str, StoreSeen]:
             created=CREATED,
             items=0,
             size=0,
+            restorable=CREATED if o.recovery is True else None,
             reads=Units(),
             writes=Units(),
             indexes={i: IndexUse(items=0, size=0, reads=Units()) for i in o.indexes},  # type: ignore[union-attr]

@@ -39,10 +39,12 @@ def judged(s: Seen, by_name: Mapping[tuple[Environment, str], Seen]) -> Iterator
         then=_then(s),
         outside=stackless(s),
         successor=new.live if new else None,
+        now=s.ages.now,
     )
     yield advised(s.judged(live.BEHIND, table, Source.DEPLOYED), against or level)
     if s.deployed is not None or Guard.RETAIN not in s.placed.required(s.what):  # else the rule of that guard says so
         yield advised(s.judged(live.STACKLESS, table), against)
+    yield s.judged(live.REACHES_BACK, table)
     yield s.judged(live.RETIRING, table)
     yield s.judged(use.USED, table)
     yield s.judged(live.SUPERSEDED, table)

@@ -17,11 +17,11 @@ def complete() -> None:
     handlers = private.module("ministack.services.cloudformation.handlers")
     page = handlers._page
 
-    def of_the_listed(items: list[Json], params: Json, action: str, **named: Any) -> Any:
+    def of_the_listed(items: list[Json], params: Json, action: str, *rest: Any, **named: Any) -> Any:
         if action == "ListStacks":
             now = _now(private.module("ministack.core.responses").get_account_id())
             items = [s for s in items if not s.get("DeletionTime") or now - _time(s["DeletionTime"]) <= LISTED]
-        return page(items, params, action, **named)
+        return page(items, params, action, *rest, **named)
 
     handlers._page = of_the_listed
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 
-from holdfast.days import day
+from holdfast.days import day, days
 from holdfast.kinds.table.declaration import Governance, Index, Key, Usage
 from holdfast.kinds.table.live import observed
 from holdfast.model.environment import Aspect
+from holdfast.model.facts import Guard
+from holdfast.policy.required import MAX_RECOVERY_DAYS
 from holdfast.rules.assumed import key_line
 from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import LiveIndex, LiveTable, Twins
@@ -35,6 +38,27 @@ def behind(s: LiveTable) -> Verdict:
 
 def in_its_stack(s: LiveTable) -> Verdict:
     return fail(s.outside) if s.then is None else PASS
+
+
+def reaches_back(s: LiveTable) -> Verdict:
+    """Whether recovery reaches back as far as it is asked to, or to the day on which the table was made."""
+    since, made = s.live.restorable, s.live.created
+    if Guard.PITR not in s.placed.required(s.table) or since is None:
+        return EXEMPT  # that recovery is off is another rule's finding
+    for part in (since, made):
+        if isinstance(part, Unknown):
+            return unknown(f"how far recovery reaches back cannot be read: {part.reason}")
+    assert isinstance(since, datetime)
+    assert isinstance(made, datetime)
+    period = observed(s.live).recovery_days  # that this is too short is another rule's finding, too
+    wanted = min(s.placed.recovery_days(s.table), period if isinstance(period, int) else MAX_RECOVERY_DAYS)
+    if (there := days(since, s.now)) + 1 >= min(wanted, days(made, s.now)):  # the day on which it is on counts
+        return PASS
+    when = f"{since.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return fail(
+        f"recovery is on, and reaches back {there} of {wanted} days, to {when}: it was off before that, though the table "
+        f"is there since {day(made)}. It reaches back {wanted} days from {day(since) + timedelta(days=wanted)} on"
+    )
 
 
 def retiring(s: LiveTable) -> Verdict:
@@ -161,6 +185,16 @@ SUPERSEDED = Rule(
     severity=Severity.HIGH,
     checks=(Check(LiveTable, superseded),),
 )
+REACHES_BACK = Rule(
+    id="HF619",
+    title="Recovery reaches back as far as it is asked to",
+    why="Recovery that is switched off loses every day before, and does not bring them back when it is on again. The setting then "
+    "looks as it always did, and a restore to last week is refused.",
+    remediation="No call brings the lost days back: make an on-demand backup of {table} now (aws dynamodb create-backup), and find out "
+    "who switched recovery off: CloudTrail has UpdateContinuousBackups.",
+    severity=Severity.MEDIUM,
+    checks=(Check(LiveTable, reaches_back),),
+)
 TWINS = Rule(
     id="HF607",
     title="An environment mirrors its twin",
@@ -190,7 +224,7 @@ BEHIND = Rule(
     severity=Severity.MEDIUM,
     checks=(Check(LiveTable, behind),),
 )
-RULES = (STACKLESS, RETIRING, SUPERSEDED, TWINS, INDEX, BEHIND)
+RULES = (STACKLESS, REACHES_BACK, RETIRING, SUPERSEDED, TWINS, INDEX, BEHIND)
 
 # Words
 

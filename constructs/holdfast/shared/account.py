@@ -125,6 +125,8 @@ class StoreSeen:
     created: datetime | Unknown = NOT_ASKED
     items: int | Unknown = NOT_ASKED
     size: int | Unknown = NOT_ASKED
+    restorable: datetime | Unknown | None = NOT_ASKED  # from when on; None: recovery is off
+    without_key: datetime | Unknown | None = None  # since when DynamoDB cannot use its key, where that is so
     reads: Units | Unknown = NOT_ASKED  # without those of its indexes
     writes: Units | Unknown = NOT_ASKED
     indexes: Mapping[str, IndexUse] | Unknown = field(default_factory=dict)

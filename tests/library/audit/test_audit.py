@@ -526,6 +526,47 @@ def test_retired_tables_are_listed_with_what_they_hold_and_their_phase() -> None
     )
 
 
+HOUR = NOW - timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("since", "created", "period", "outcome", "word"),
+    [
+        (HOUR, CREATED, 35, Outcome.FAIL, "reaches back 0 of 14 days, to 2026-04-23 11:00 UTC: it was off before that"),
+        (NOW - timedelta(days=12), CREATED, 35, Outcome.FAIL, "reaches back 12 of 14 days"),
+        (NOW - timedelta(days=13), CREATED, 35, Outcome.PASS, ""),
+        (HOUR, HOUR, 35, Outcome.PASS, ""),  # it is as old as that
+        (NOW - timedelta(days=7), CREATED, 7, Outcome.PASS, ""),  # the period itself is HF004's finding
+        (Unknown("denied"), CREATED, 35, Outcome.UNKNOWN, "denied"),
+        (None, CREATED, 35, Outcome.EXEMPT, ""),
+    ],
+)
+def test_l6_recovery_that_was_off_reaches_back_no_further_than_since_it_is_on_again(
+    since: datetime | Unknown | None, created: datetime, period: int, outcome: Outcome, word: str
+) -> None:
+    seen = with_table(few(), PRICES, observed={"recovery_days": period}, restorable=since, created=created)
+    said = one(look(seen), "HF619", PRICES)
+    assert (said.outcome, word in said.detail) == (outcome, True), said.detail
+    assert ("HF004", PRICES) not in failed(look(seen)) or period == 7
+
+
+@pytest.mark.parametrize(
+    ("status", "since", "says"),
+    [
+        ("ACTIVE", HOUR, "cannot use its key since 2026-04-23 11:00 UTC, and archives the table on 2026-04-30"),
+        ("INACCESSIBLE_ENCRYPTION_CREDENTIALS", HOUR, "its status is INACCESSIBLE_ENCRYPTION_CREDENTIALS"),
+        ("ARCHIVED", HOUR, "it is ARCHIVED"),
+        ("ACTIVE", Unknown("no time"), "since when cannot be read: no time"),
+    ],
+)
+def test_l10_a_table_whose_key_dynamodb_cannot_use_is_a_finding_while_it_is_still_active(
+    status: str, since: datetime | Unknown, says: str
+) -> None:
+    found = look(with_table(few(), PRICES, status=status, without_key=since))
+    assert failed(found) == {("HF601", PRICES)}
+    assert says in one(found, "HF601", PRICES).detail
+
+
 YESTERDAY = NOW.date() - timedelta(days=1)
 SEEN = Sighting(on=date(2026, 4, 1), reads_7d=450)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from time import sleep
 from typing import Any
 from unittest.mock import ANY
 
@@ -72,6 +73,41 @@ def test_a_table_is_read_as_it_is(account: Account, aws: Aws) -> None:
     assert abs(datetime.now(UTC) - seen.created) < timedelta(hours=1)  # noqa: TID251  # the emulator's is the machine's
     assert not isinstance(seen.indexes, Unknown)
     assert seen.reads == seen.writes == seen.indexes["placed-index"].reads == Units()
+
+
+def test_l6_the_emulator_and_the_reader_know_since_when_recovery_is_on(
+    aws: Aws, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dynamodb, door = aws.client("dynamodb"), api(monkeypatch, aws.endpoint, aws.account)
+    dynamodb.create_table(**bare("recovered"))
+
+    def since(*turns: bool) -> datetime | Unknown | None:
+        for on in turns:
+            wanted = {"PointInTimeRecoveryEnabled": on}
+            dynamodb.update_continuous_backups(TableName="recovered", PointInTimeRecoverySpecification=wanted)
+        found = read(door, now=NOW).tables
+        assert not isinstance(found, Unknown)
+        return found["recovered"].restorable
+
+    assert since() is None
+    first = since(True)
+    assert isinstance(first, datetime)
+    sleep(1.1)  # it counts in seconds
+    assert since(True) == first  # it was on all the time
+    again = since(False, True)
+    assert isinstance(again, datetime)
+    assert again > first
+    assert since(False) is None
+
+
+def test_l6_l10_what_dynamodb_says_of_recovery_and_of_the_key_is_read_or_unknown() -> None:
+    at = {"ContinuousBackupsDescription": {"PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "ENABLED"}}}
+    assert isinstance(tables.seen({"t": replace(answers(), backups=at)}, AROUND)["t"].restorable, Unknown)
+    sse = {"Status": "ENABLED", "SSEType": "KMS", "InaccessibleEncryptionDateTime": NOW.timestamp()}
+    assert one(answers(SSEDescription=sse)).without_key == NOW
+    sse["InaccessibleEncryptionDateTime"] = "soon"
+    assert isinstance(one(answers(SSEDescription=sse)).without_key, Unknown)
+    assert one(answers()).without_key is None
 
 
 def test_a_table_that_no_stack_made_is_off_where_it_is_off(account: Account) -> None:

@@ -312,6 +312,7 @@ OF_ACCOUNTS: Cases = {
             with_table(clean(ids=RETIRED), "baskets-live", reads=Units(8819.0, 8819.0, NOW.date())), ids=RETIRED
         ),
     ),
+    "HF619": (audited, lambda: audited(with_table(clean(), PRICES, restorable=NOW))),
 }
 
 # What differs from the contract, and waivers

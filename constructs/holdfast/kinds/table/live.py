@@ -115,6 +115,8 @@ def _seen(name: str, found: Answers, around: Surroundings, stack: StackSeen) -> 
         created=t if isinstance(t, Unknown) else _time(t.get("CreationDateTime")),
         items=_count(t, "ItemCount"),
         size=_count(t, "TableSizeBytes"),
+        restorable=_try(lambda: _restorable(found.backups), found.backups),
+        without_key=_try(lambda: _without_key(t), t),
         reads=around.units.get(Metric(READS, name), NOT_COUNTED),
         writes=around.units.get(Metric(WRITES, name), NOT_COUNTED),
         indexes=_try(lambda: dict(_uses(name, _indexes(t, "Global"), around.units)), t),
@@ -243,6 +245,17 @@ def _recovery(backups: Any) -> dict[str, Any]:
     on = pitr.get("PointInTimeRecoveryStatus", "DISABLED") == "ENABLED"
     days = pitr.get("RecoveryPeriodInDays")
     return {"PointInTimeRecoveryEnabled": on} | ({} if days is None else {"RecoveryPeriodInDays": days})
+
+
+def _restorable(backups: Any) -> datetime | Unknown | None:
+    pitr = backups["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
+    on = pitr.get("PointInTimeRecoveryStatus", "DISABLED") == "ENABLED"
+    return _time(pitr.get("EarliestRestorableDateTime")) if on else None
+
+
+def _without_key(t: Any) -> datetime | Unknown | None:
+    since = t.get("SSEDescription", {}).get("InaccessibleEncryptionDateTime")
+    return None if since is None else _time(since)
 
 
 def _expiry(ttl: Answer) -> dict[str, Any]:
