@@ -141,6 +141,7 @@ class Account:
                 return 200, {"Table": describe(n)}
             case "DescribeContinuousBackups":
                 pitr = {"PointInTimeRecoveryStatus": "ENABLED", "RecoveryPeriodInDays": 35}
+                pitr |= {"EarliestRestorableDateTime": 0}
                 status = pitr if recoverable(n) else {"PointInTimeRecoveryStatus": "DISABLED"}
                 found = {"ContinuousBackupsStatus": "ENABLED", "PointInTimeRecoveryDescription": status}
                 return 200, {"ContinuousBackupsDescription": found}

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -246,7 +247,8 @@ def test_w5_the_documented_reads_come_out_of_the_audit(
     aws: Aws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     incident.set_dates(client(aws), NOW)
-    found = told(committed(tmp_path, NOW), look(aws, monkeypatch, NOW), NOW)
+    (account,) = look(aws, monkeypatch, NOW)
+    found = told(committed(tmp_path, NOW), [account], NOW)
     yesterday = NOW.date() - timedelta(days=1)
     reads = {r.table: r.live.reads for r in found.rows if r.live and r.table in READS}
     assert reads == {name: Units(units, units, yesterday) for name, units in READS.items()}
@@ -257,6 +259,15 @@ def test_w5_the_documented_reads_come_out_of_the_audit(
     used = {f.table: f for f in found.findings if f.rule.id == "HF618" and f.outcome is Outcome.PASS}
     assert set(used) == {name for name in READS if name != ORPHANS[0]}  # that one is in use, as declared
     assert used["call-analysis"].detail.endswith("; 3,482 read units were seen on 2026-04-23")
+    assert not isinstance(account.tables, Unknown)
+    as_much_as_events = replace(account.tables["CallAnalysisMetadata"], reads=account.tables["call-events"].reads)
+    busy = replace(account, tables={**account.tables, "CallAnalysisMetadata": as_much_as_events})
+    found = told(tmp_path, [busy], NOW)
+    (dead,) = [f for f in found.findings if f.rule.id == "HF618" and f.outcome is Outcome.FAIL]
+    assert (dead.table, dead.detail.partition(" (")[0]) == (
+        "CallAnalysisMetadata",
+        "declared dead: 8,819 read units in 7 days",
+    )
 
 
 def test_w8_a_stack_that_was_deleted_115_days_ago_is_known_by_its_tables_tags_alone(
