@@ -190,7 +190,7 @@ REACHES_BACK = Rule(
     title="Recovery reaches back as far as it is asked to",
     why="Recovery that is switched off loses every day before, and does not bring them back when it is on again. The setting then "
     "looks as it always did, and a restore to last week is refused.",
-    remediation="No call brings the lost days back: make an on-demand backup of {table} now (aws dynamodb create-backup), and find out "
+    remediation="No call brings the lost days back: make an on-demand backup of {table} now, and find out "
     "who switched recovery off: CloudTrail has UpdateContinuousBackups.",
     severity=Severity.MEDIUM,
     checks=(Check(LiveTable, reaches_back),),
