@@ -268,6 +268,7 @@ def set_dates(client: Client, now: datetime) -> None:
     }
     dates = {
         "account": client.account,
+        "now": now.isoformat(),  # by then CloudFormation lists the deleted stack no longer
         "stacks": {f"{PROD}/{NEVER_DEPLOYED}": deployed, f"{PROD}/{DELETED_STACK}": deleted},
         "tables": {f"{TEST}/orangetheory-BlackoutPeriods-test": {"CreationDateTime": int(made.timestamp())}},
     }

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 ACCOUNT, REGION, PAGE = "000000000000", "us-east-1", 100
+DAY = 86_400
 JSON_TYPE, XML_TYPE = "application/x-amz-json-1.0", "text/xml"
 EMPTY = {  # the query protocol, with nothing to tell
     "DescribeStacks": "<Stacks/>",
@@ -140,6 +141,7 @@ class Account:
                 return 200, {"Table": describe(n)}
             case "DescribeContinuousBackups":
                 pitr = {"PointInTimeRecoveryStatus": "ENABLED", "RecoveryPeriodInDays": 35}
+                pitr |= {"EarliestRestorableDateTime": 0}
                 status = pitr if recoverable(n) else {"PointInTimeRecoveryStatus": "DISABLED"}
                 found = {"ContinuousBackupsStatus": "ENABLED", "PointInTimeRecoveryDescription": status}
                 return 200, {"ContinuousBackupsDescription": found}
@@ -165,10 +167,9 @@ class Account:
             case "DescribeAlarms":
                 return 200, {"MetricAlarms": []}
             case "GetMetricData":
-                ids = [query["Id"] for query in asked["MetricDataQueries"]]
-                return 200, {
-                    "MetricDataResults": [{"Id": i, "Values": [2.0, 1.0], "StatusCode": "Complete"} for i in ids]
-                }
+                ids, end = [query["Id"] for query in asked["MetricDataQueries"]], asked["EndTime"]
+                units = {"Timestamps": [end - 20 * DAY, end - DAY], "Values": [2.0, 1.0], "StatusCode": "Complete"}
+                return 200, {"MetricDataResults": [{"Id": i, **units} for i in ids]}
             case "ListFunctions":
                 return 200, {"Functions": []}
             case "ListEventSourceMappings":

@@ -159,7 +159,8 @@ def wrong(truth: Any, seen: Any, path: str = "") -> Iterator[str]:
             yield "mentions"
     elif isinstance(truth, StoreSeen) and isinstance(seen, StoreSeen):
         yield from wrong(observed(truth), observed(seen), f"{path}.observed")
-        for name in ("arn", "status", "owner", "created", "items", "size", "indexes"):
+        counted = ("items", "size", "reads", "writes", "indexes")
+        for name in ("arn", "status", "owner", "created", "restorable", "without_key", *counted):
             yield from wrong(getattr(truth, name), getattr(seen, name), f"{path}.{name}")
     elif is_dataclass(truth) and type(truth) is type(seen):
         for field in fields(truth):

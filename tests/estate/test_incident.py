@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -30,7 +31,8 @@ from holdfast.contract.git import git as ask
 from holdfast.contract.since import BY_HAND
 from holdfast.local.client import Client
 from holdfast.model.located import declarations
-from holdfast.shared.account import Account
+from holdfast.shared.account import Account, Units
+from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
 from stacks import ESTATE, environments, incident
 
@@ -72,6 +74,16 @@ UNTAGGED = (
     "studio-OperatingHours-prod",
     "LeadTracking-v2-us-east-1",
 )
+# Read units of seven days: lines 73, 229 to 232, 260 and 261 of the source.
+READS = {
+    "CallAnalysisMetadata": 16.0,
+    "client-configurations": 2.0,
+    "ConnectionService-UserOrganizations-prod": 2.5,
+    "ConnectionService-SubAccountLinks-prod": 2.0,
+    "ConnectionService-CallAnalysisConfigurations-prod": 450.0,
+    "call-analysis": 3482.0,
+    "call-events": 8819.0,
+}
 PHANTOMS = tuple(f"ConnectionService-{name}-test" for name in ("OrgConfigurations", "Organizations", "Connections"))
 OF_STUDIO = (
     *("orangetheory-UserConnections", "orangetheory-PhoneNumbers", "orangetheory-PhoneStoreAssignments"),
@@ -123,6 +135,7 @@ LASTING = (
 )
 
 
+NO_LONGER_LISTED = "RingCentralOAuthStack-prod made it, as its tag says, and was deleted more than 90 days ago"
 NOW = MOMENTS["night"]  # in Tokyo it is the next day
 COMMAND = """
 import sys
@@ -226,10 +239,53 @@ def test_the_incident_is_as_old_as_documented_whenever_it_is_looked_at(
     )
     latest = [s.running.commit for s in found.stacks if s.stack == "AcsTables-prod"]
     assert [c.sha[:7] for c in latest if c] == [old]  # its contract did not change since
-    deleted = now.date() - (incident.AUDIT - incident.STACK_DELETED)
     kept = [f.detail for f in wrong if f.rule.id == "HF002" and f.table in ORPHANS]
     assert len(kept) == len(ORPHANS)
-    assert all(f"RingCentralOAuthStack-prod was deleted on {deleted}" in detail for detail in kept)
+    assert all(NO_LONGER_LISTED in detail for detail in kept)
+
+
+def test_w5_the_documented_reads_come_out_of_the_audit(
+    aws: Aws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    incident.set_dates(client(aws), NOW)
+    (account,) = look(aws, monkeypatch, NOW)
+    found = told(committed(tmp_path, NOW), [account], NOW)
+    yesterday = NOW.date() - timedelta(days=1)
+    reads = {r.table: r.live.reads for r in found.rows if r.live and r.table in READS}
+    assert reads == {name: Units(units, units, yesterday) for name, units in READS.items()}
+    assert {r.live.writes for r in found.rows if r.live} == {Units()}
+    retired = {f.table: f.detail for f in found.findings if f.rule.id == "HF605"}
+    assert "8,819 read units in 7 days" in retired["call-events"]
+    assert "2.5 read units in 7 days" in retired["ConnectionService-UserOrganizations-prod"]
+    used = {f.table: f for f in found.findings if f.rule.id == "HF618" and f.outcome is Outcome.PASS}
+    assert set(used) == {name for name in READS if name != ORPHANS[0]}  # that one is in use, as declared
+    assert used["call-analysis"].detail.endswith("; 3,482 read units were seen on 2026-04-23")
+    assert not isinstance(account.tables, Unknown)
+    as_much_as_events = replace(account.tables["CallAnalysisMetadata"], reads=account.tables["call-events"].reads)
+    busy = replace(account, tables={**account.tables, "CallAnalysisMetadata": as_much_as_events})
+    found = told(tmp_path, [busy], NOW)
+    (dead,) = [f for f in found.findings if f.rule.id == "HF618" and f.outcome is Outcome.FAIL]
+    assert (dead.table, dead.detail.partition(" (")[0]) == (
+        "CallAnalysisMetadata",
+        "declared dead: 8,819 read units in 7 days",
+    )
+
+
+def test_w8_a_stack_that_was_deleted_115_days_ago_is_known_by_its_tables_tags_alone(
+    aws: Aws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    incident.set_dates(client(aws), NOW)
+    (account,) = look(aws, monkeypatch, NOW)
+    assert account.deleted == {}
+    assert not isinstance(account.tables, Unknown)
+    assert {account.tables[name].owner for name in ORPHANS} == {"RingCentralOAuthStack-prod"}
+    moved = NOW.date() - incident.AUDIT
+    for days, listed in ((89, {"RingCentralOAuthStack-prod": incident.STACK_DELETED + moved}), (90, {})):
+        then = NOW - (incident.AUDIT - incident.STACK_DELETED) + timedelta(days=days)
+        sent = {"account": aws.account, "now": then.replace(hour=9, minute=0).isoformat()}
+        client(aws).rest("holdfast", incident.PROD, "POST", "/_holdfast/dates", json.dumps(sent).encode())
+        (account,) = look(aws, monkeypatch, NOW)
+        assert {name: when.date() for name, when in account.deleted.items()} == listed  # type: ignore[union-attr]
 
 
 def git_says(folder: Path, revision: str) -> str:
@@ -364,7 +420,7 @@ def test_the_audit_finds_exactly_what_the_source_documents_and_fix_repairs_what_
     assert (drift["gap"]["deployed"], drift["gap"]["live"]) == ("on", "off")
     assert (drift["gap"]["commit"], drift["gap"]["why"]) == (None, BY_HAND)
     kept = {f["table"]: f["detail"] for f in found["findings"] if f["rule"] == "HF002"}
-    assert all("RingCentralOAuthStack-prod was deleted on" in kept[name] for name in ORPHANS)
+    assert all(NO_LONGER_LISTED in kept[name] for name in ORPHANS)
     empty = {f["where"].rpartition("/")[2] for f in found["findings"] if f["rule"] == "HF608"}
     assert empty == set(EMPTY)
     (more,) = [f["detail"] for f in found["findings"] if f["rule"] == "HF606"]

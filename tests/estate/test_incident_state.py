@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from emulator import Aws, seen
 
 from holdfast.local import process
-from holdfast.local.client import ACCOUNT
+from holdfast.local.client import ACCOUNT, Client
 from stacks import incident
 
 
@@ -34,10 +35,16 @@ def test_the_incident_is_the_documented_state(here: Path, outdir: Path) -> None:
     assert incident.main(datetime(2026, 4, 23, 23, 50, tzinfo=UTC)) == 0
     formation = aws.client("cloudformation").list_stacks()["StackSummaries"]
     stacks = {s["StackName"]: s for s in formation}
-    assert stacks["RingCentralOAuthStack-prod"]["StackStatus"] == "DELETE_COMPLETE"
-    assert stacks["RingCentralOAuthStack-prod"]["DeletionTime"].date() == date(2025, 12, 29)
+    assert "RingCentralOAuthStack-prod" not in stacks  # W8: it was deleted 115 days before
     assert stacks["CallAnalytics-Prod-Storage"]["LastUpdatedTime"].date() == date(2026, 2, 4)
     assert not {"MessageSystemStack", "ConnectionServiceStack-prod", "LegacyTablesStack-prod"} & stacks.keys()
+
+    earlier = {"account": ACCOUNT, "now": "2026-03-29T08:00:00Z"}
+    Client(emulator=aws.emulator).rest(
+        "holdfast", incident.PROD, "POST", "/_holdfast/dates", json.dumps(earlier).encode()
+    )
+    (gone,) = aws.client("cloudformation").list_stacks(StackStatusFilter=["DELETE_COMPLETE"])["StackSummaries"]
+    assert (gone["StackName"], gone["DeletionTime"].date()) == ("RingCentralOAuthStack-prod", date(2025, 12, 29))
 
     tables = {name: seen(aws, name) for name in aws.client("dynamodb").list_tables()["TableNames"]}
     callytics = {name: table for name, table in tables.items() if not name.startswith("acsd2p-")}

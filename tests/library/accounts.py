@@ -21,7 +21,7 @@ from holdfast.kinds.table.declaration import Index, Key
 from holdfast.kinds.table.live import KEPT, observed
 from holdfast.kinds.table.observed import Observed
 from holdfast.kinds.table.template import observe
-from holdfast.shared.account import Account, IndexUse, StackLive, StoreSeen
+from holdfast.shared.account import Account, IndexUse, StackLive, StoreSeen, Units
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
 
@@ -93,7 +93,10 @@ def live(stack: StackSeen, region: str) -> dict[str, StoreSeen]:
             created=CREATED,
             items=0,
             size=0,
-            indexes={i: IndexUse(items=0, size=0, reads=0.0) for i in o.indexes},  # type: ignore[union-attr]
+            restorable=CREATED if o.recovery is True else None,
+            reads=Units(),
+            writes=Units(),
+            indexes={i: IndexUse(items=0, size=0, reads=Units()) for i in o.indexes},  # type: ignore[union-attr]
         )
         for logical_id, o in there.items()
     }

@@ -44,6 +44,8 @@ TABLE_CHANGES: Mapping[str, Mapping[str, Any]] = {
     "being deleted": {"status": "DELETING"},
     "without its key": {"status": "INACCESSIBLE_ENCRYPTION_CREDENTIALS"},
     "being made": {"status": "CREATING"},
+    "without its key and active": {"without_key": NOW},
+    "recoverable since now": {"restorable": NOW},
     "of another stack": {"owner": "Other"},
     "uncounted": {"items": UNREAD, "size": UNREAD, "indexes": UNREAD},
 }

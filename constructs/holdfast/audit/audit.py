@@ -72,15 +72,14 @@ def audit(
     findings: list[Finding] = []
     ways: list[advice.Way] = []
     for home, there in homes(asked, accounts):
-        corrected = [tables.corrected(p, home) for p in there]
-        seen, rest, deploys = _home(corrected, home, accounts, estate, ages)
+        seen, rest, deploys = _home(there, home, accounts, ages)
         by_name = {(s.placed.env, s.name): s for s in seen if isinstance(s.what, Table)}
         for s in seen:
             findings += [present(s), *merged(s), *tables.judged(s, by_name)]
         rows += [row(s) for s in by_name.values()]
         findings += rest
         ways += deploys
-        places += corrected
+        places += there
     findings += [*strangers(every, accounts, estate.foreign), *not_read(estate, wanted, read)]
     findings += judged_mentions(every, accounts, mentions, estate)
     findings += tables.twins(every, accounts) if len({p.env for p in places}) > 1 else []
@@ -100,7 +99,7 @@ def audit(
 
 
 def _home(
-    places: Sequence[Placed], accounts: Sequence[Account], everywhere: Sequence[Account], estate: Estate, ages: Ages
+    places: Sequence[Placed], accounts: Sequence[Account], everywhere: Sequence[Account], ages: Ages
 ) -> tuple[list[Seen], list[Finding], Iterable[advice.Way]]:
     """What one account shows of the stacks that it has: each table and store, findings about everything else, ways."""
     ids = {(p.region, p.name): p.id for p in places}
@@ -108,7 +107,7 @@ def _home(
     in_templates = [(a.region, t.name or t.id, o) for a, t in templates(accounts) for o in observe(t)]
     about, rest = grouped(places, verdicts(places, shown), {o.where for _, _, o in in_templates})
     owners = {(region, str(o.name)): stack for region, stack, o in in_templates}
-    ways = {p.id: _way(p, estate, accounts, owners, about) for p in places}
+    ways = {p.id: _way(p, accounts, owners, about) for p in places}
     elsewhere = strays(places, accounts, everywhere)
     seen = [
         Seen(
@@ -125,7 +124,7 @@ def _home(
         if p.name not in elsewhere or (isinstance(what, Table) and any(holds(a, p, what) for a in accounts))
     ]
     by_name: dict[tuple[str, str | None], Placed] = {(p.name, p.env.label): p for p in places}
-    found = [f for p in places for f in tables.assumptions(p, estate, accounts)]
+    found = [f for p in places for f in tables.assumptions(p, accounts)]
     for f in rest:
         if f.stack not in elsewhere:
             placed = by_name.get((f.stack, f.environment))
@@ -140,16 +139,15 @@ def _home(
 
 def _way(
     placed: Placed,
-    estate: Estate,
     accounts: Sequence[Account],
     owners: Mapping[tuple[str, str], str],
     about: Mapping[tuple[str | None, str | None, str], Mapping[Rule, Finding]],
 ) -> advice.Way:
-    """What a deploy of a stack would meet: it is made from the code, whatever was only assumed there."""
+    """What a deploy of a stack would meet."""
     names = {placed.fill(t.name): t for t in placed.tables}
     said = {name: about.get((placed.env.label, name, placed.name), {}) for name in names}
     return advice.way(
-        replace(placed, stack=tables.original(placed, estate)),
+        placed,
         template_of(stack_of(placed.region, placed.name, accounts)),
         {name: find(accounts, placed, table).live for name, table in names.items()},
         {name: owner for (region, name), owner in owners.items() if region == placed.region and owner != placed.name},

@@ -16,7 +16,7 @@ from holdfast.audit.seen import NOT_APPLIED
 from holdfast.days import day
 from holdfast.kinds.table.declaration import Governance
 from holdfast.model.facts import Guard
-from holdfast.rules import GUARDING, estate, live, mentions, presence, strangers
+from holdfast.rules import GUARDING, estate, live, mentions, presence, strangers, use
 from holdfast.rules.base import ORDER, Finding, Rule, Severity
 from holdfast.text import counted
 from holdfast.verdict import Outcome
@@ -31,6 +31,8 @@ GONE = frozenset({presence.ABSENT, presence.UNDEPLOYED, estate.ABSENT})
 # How a rule's failures are called together.
 PHRASES: Mapping[Rule, str] = {
     live.RETIRING: "retired, and not archived",
+    use.USED: "retired, and still in use",
+    live.REACHES_BACK: "not recoverable as far back as asked",
     live.SUPERSEDED: "replaced, and holds more than its successor",
     live.TWINS: "not alike in every environment",
     live.INDEX: "indexes empty or not read",
@@ -112,7 +114,7 @@ def _rank(c: Cause, shown: _Shown) -> tuple[object, ...]:
     """Personal data in production that can be lost now, in use, the most items, the oldest."""
     losing = any(f.rule in LOSING and f.gap and f.gap.live == "off" for f in c.findings)
     rows = [shown.rows[c.environment, t] for t in c.tables if (c.environment, t) in shown.rows]
-    used = any(r.state.partition(",")[0] not in {u.value for u in live.RETIRED} for r in rows)
+    used = any(r.state.partition(",")[0] not in {u.value for u in use.RETIRED} for r in rows)
     return (c.unknown, ORDER[c.severity], not c.personal, not losing, not used, -c.items, -(c.days or 0), c.id)
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from holdfast.audit.advice import Way
 from holdfast.audit.seen import NOT_APPLIED, Seen
-from holdfast.days import day
 from holdfast.kinds.kinds import kind_of
 from holdfast.kinds.table.declaration import Table
 from holdfast.model.facts import Guard
@@ -98,12 +97,8 @@ def stackless(s: Seen) -> str:
     if s.name in s.way.elsewhere:
         return f"{s.way.elsewhere[s.name]} has it"
     made_by = s.live.owner if isinstance(s.live, StoreSeen) and isinstance(s.live.owner, str) else None
-    account = s.found.account
-    deleted = account.deleted if account and not isinstance(account.deleted, Unknown) else {}
-    if made_by and made_by in deleted:
-        return f"{made_by} was deleted on {day(deleted[made_by])} and left it behind"
-    if made_by and made_by != s.placed.name:
-        return f"its tag names {made_by}, but {made_by}'s template does not contain it"
+    if made_by and (made_by != s.placed.name or s.stack is None):
+        return live.left_behind(made_by, s.found.account)
     return live.governed(s.what.state.governance)
 
 

@@ -30,6 +30,7 @@ class Row:
     items: int | None
     size: int | None
     guards: Mapping[Guard, tuple[str, str, str]]
+    live: StoreSeen | None = None  # where it could be read: how much it is used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +50,8 @@ def row(s: Seen) -> Row:
     waits = s.placed.waits and s.stack is None and s.live is None  # nothing is asked yet
     state = [s.what.state.usage.value]
     state += [s.what.state.governance.value] if s.what.state.governance is not Governance.STACK else []
-    counts = [s.live.items, s.live.size] if isinstance(s.live, StoreSeen) else [None, None]
-    items, size = (None if isinstance(c, Unknown) else c for c in counts)
+    live = s.live if isinstance(s.live, StoreSeen) else None
+    items, size = (None if isinstance(c, Unknown) else c for c in ((live.items, live.size) if live else (None, None)))
     cells: dict[Guard, tuple[str, str, str]] = {}
     for guard, rule in GUARDING.items():
         then, there = map(word, s.columns[rule])
@@ -65,6 +66,7 @@ def row(s: Seen) -> Row:
         items=items,
         size=size,
         guards=cells,
+        live=live,
     )
 
 

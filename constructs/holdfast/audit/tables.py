@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from holdfast.audit.places import find, here
+from holdfast.audit.places import find, here, template_of
 from holdfast.audit.remedy import advised, first, stackless
 from holdfast.audit.seen import Seen
-from holdfast.cfn.template import Source
+from holdfast.cfn.template import Source, StackSeen
 from holdfast.days import days
 from holdfast.estate import provenance
-from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
-from holdfast.estate.stack import Stack
 from holdfast.kinds.table.declaration import Table
 from holdfast.kinds.table.live import observed
-from holdfast.model.declaration import DeclarationError
+from holdfast.kinds.table.template import observe
 from holdfast.model.environment import Environment
 from holdfast.model.facts import Guard
-from holdfast.rules import assumed, engine, finding, live
+from holdfast.rules import assumed, engine, finding, live, use
 from holdfast.rules.base import Finding
 from holdfast.rules.subjects import AssumedFact, LiveIndex, LiveTable, Twins
-from holdfast.shared.account import Account, StoreSeen
+from holdfast.shared.account import Account, StoreSeen, stack_of
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, Outcome, Verdict
 
@@ -41,18 +39,21 @@ def judged(s: Seen, by_name: Mapping[tuple[Environment, str], Seen]) -> Iterator
         then=_then(s),
         outside=stackless(s),
         successor=new.live if new else None,
+        now=s.ages.now,
     )
     yield advised(s.judged(live.BEHIND, table, Source.DEPLOYED), against or level)
     if s.deployed is not None or Guard.RETAIN not in s.placed.required(s.what):  # else the rule of that guard says so
         yield advised(s.judged(live.STACKLESS, table), against)
+    yield s.judged(live.REACHES_BACK, table)
     yield s.judged(live.RETIRING, table)
+    yield s.judged(use.USED, table)
     yield s.judged(live.SUPERSEDED, table)
     age, uses = None if isinstance(s.live.created, Unknown) else days(s.live.created, s.ages.now), s.live.indexes
     if isinstance(uses, Unknown):
         yield s.judged(live.INDEX, LiveIndex(live=s.live, days_old=age, name="", use=uses, of=0))
         return
-    for name, use in uses.items():
-        index = LiveIndex(live=s.live, days_old=age, name=name, use=use, of=len(uses))
+    for name, held in uses.items():
+        index = LiveIndex(live=s.live, days_old=age, name=name, use=held, of=len(uses))
         yield replace(s.judged(live.INDEX, index), where=f"{s.live.arn}/index/{name}")
 
 
@@ -68,33 +69,21 @@ def _then(s: Seen) -> tuple[Verdict, ...] | Unknown | None:
 # What was assumed
 
 
-def corrected(placed: Placed, accounts: Sequence[Account]) -> Placed:
-    """``placed`` with what live tables say of facts that were only assumed; those have a rule of their own."""
-    tables = []
-    for table in placed.stack.tables:
-        seen = find(accounts, placed, table).live if table in placed.tables else None
-        tables.append(assumed.corrected(placed, table, observed(seen)) if isinstance(seen, StoreSeen) else table)
-    try:
-        return replace(placed, stack=replace(placed.stack, tables=tuple(tables)))
-    except DeclarationError:
-        return placed  # an access pattern wants what was assumed: then every rule may say so
-
-
-def assumptions(placed: Placed, estate: Estate, accounts: Sequence[Account]) -> Iterator[Finding]:
-    before = replace(placed, stack=original(placed, estate))
-    for table in before.tables:
-        seen = find(accounts, placed, table).live
-        if isinstance(seen, StoreSeen):
-            for assumption in provenance.assumptions(before, table):
-                said = engine.verdict(assumed.ASSUMED, AssumedFact(table, assumption, observed(seen)))
+def assumptions(placed: Placed, accounts: Sequence[Account]) -> Iterator[Finding]:
+    """What the live tables of a stack say of every fact that was assumed of them."""
+    own = template_of(stack_of(placed.region, placed.name, accounts))
+    then = {str(o.name): o for o in observe(own)} if isinstance(own, StackSeen) else {}
+    for table in placed.tables:
+        live = find(accounts, placed, table).live
+        if isinstance(live, StoreSeen):
+            deployed = own if isinstance(own, Unknown) else then.get(placed.fill(table.name))
+            for assumption in provenance.assumptions(placed, table):
+                fact = AssumedFact(table, assumption, observed(live), deployed)
+                said = engine.verdict(assumed.ASSUMED, fact)
                 if said is not EXEMPT:
-                    where = "/".join(filter(None, (seen.arn, assumption.fact, assumption.part)))
-                    yield finding(assumed.ASSUMED, said, before, table, where, Source.LIVE)
-
-
-def original(placed: Placed, estate: Estate) -> Stack:
-    """A stack as the code declares it, before live tables corrected what was assumed."""
-    return next(s for s in estate.stacks if s.id == placed.stack.id and s.system == placed.stack.system)
+                    where = "/".join(filter(None, (live.arn, assumption.fact, assumption.part)))
+                    found = finding(assumed.ASSUMED, said, placed, table, where, Source.LIVE)
+                    yield advised(found, assumed.CHANGED.format(table=found.table)) if assumed.changed(fact) else found
 
 
 # The same table in another environment

@@ -66,7 +66,7 @@ TEMPLATE = Call(
 )
 ALARMS = listing("cloudwatch", "DescribeAlarms", "alarms", "MetricAlarms", NEXT)
 TOPICS = listing("sns", "ListTopics", "the topics that alarms tell", "Topics", NEXT)
-METRICS = listing("cloudwatch", "GetMetricData", "reads of indexes", "MetricDataResults", NEXT)
+METRICS = listing("cloudwatch", "GetMetricData", "reads and writes of tables and indexes", "MetricDataResults", NEXT)
 FUNCTIONS = listing("lambda", "ListFunctions", "variables of Lambda functions", "Functions", ("Marker", "NextMarker"))
 EVENT_SOURCES = listing(
     "lambda", "ListEventSourceMappings", "event sources", "EventSourceMappings", ("Marker", "NextMarker")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 from holdfast.audit import mentions
@@ -16,19 +16,19 @@ from holdfast.aws.session import Api, apis
 from holdfast.cfn import bounded
 from holdfast.cfn.template import Source, StackSeen
 from holdfast.contract.assembly import are_resources
+from holdfast.days import day
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table import live as tables
 from holdfast.kinds.table.template import table_names
 from holdfast.model.facts import Encryption
 from holdfast.policy.required import DEFAULT
-from holdfast.shared.account import Account, Mention, Part, StackLive, Stores, StoreSeen, Unreadable
+from holdfast.shared.account import Account, Mention, Part, StackLive, Stores, StoreSeen, Units, Unreadable
 from holdfast.shared.calls import Call
 from holdfast.unknown import Unknown
 
 Progress = Callable[[int, int], None]  # calls that are done, of how many
 
 WORKERS = 12  # for each operation, so that one that is throttled leaves the others theirs
-READ_DAYS = 30
 METRICS_PER_CALL = 500
 DAY = 86_400
 YAML = "its template is YAML, and only JSON is read (`cdk import` stores YAML, the first deploy that changes it JSON)"
@@ -254,7 +254,7 @@ class _Reader:
         with ThreadPoolExecutor(WORKERS) as pool:
             keys = dict(zip(arns, pool.map(self._key, arns), strict=True))
         known = topics if isinstance(topics, Unknown) else [t["TopicArn"] for t in topics]
-        return tables.Surroundings(keys=keys, alarms=watching, topics=known, reads=self._reads(there, now))
+        return tables.Surroundings(keys=keys, alarms=watching, topics=known, units=self._units(there, now))
 
     def _key(self, arn: str) -> tables.Key:
         described = self._ask(Part.KEYS, calls.DESCRIBE_KEY, arn, KeyId=arn)
@@ -269,36 +269,27 @@ class _Reader:
     def _alarms(self) -> list[Any] | Unknown:
         return self._list(Part.ALARMS, calls.ALARMS, AlarmTypes=["MetricAlarm"], MaxRecords=100)
 
-    def _reads(self, there: Mapping[str, Mapping[str, Any]], now: datetime) -> dict[tuple[str, str], float] | Unknown:
-        """Read units of every index over thirty days; an index that was not read has no data points at all."""
+    def _units(self, there: Mapping[str, Mapping[str, Any]], now: datetime) -> dict[tables.Metric, Units | Unknown]:
+        """Units of every table and index over thirty days; what was not used has no data points at all."""
         # Each is paid for, and of tables that are not declared it is not asked.
-        asked = {n: t for n, t in there.items() if n in self._names or not self._names}
-        indexes = [(n, index) for n, t in asked.items() for index in tables.index_names(t)]
-        chunks = [indexes[i : i + METRICS_PER_CALL] for i in range(0, len(indexes), METRICS_PER_CALL)]
+        asked = [m for n, t in there.items() if n in self._names or not self._names for m in tables.metrics(n, t)]
+        chunks = [asked[i : i + METRICS_PER_CALL] for i in range(0, len(asked), METRICS_PER_CALL)]
         with ThreadPoolExecutor(4) as pool:
-            found = list(pool.map(lambda chunk: self._reads_of(chunk, now), chunks))
-        units: dict[tuple[str, str], float] = {}
-        for part in found:
-            if isinstance(part, Unknown):
-                return part
-            units |= part
-        return units
+            found = pool.map(lambda chunk: self._units_of(chunk, now), chunks)
+            return {metric: units for part in found for metric, units in part.items()}
 
-    def _reads_of(self, indexes: list[tuple[str, str]], now: datetime) -> dict[tuple[str, str], float] | Unknown:
-        by_id = {f"i{n}": index for n, index in enumerate(indexes)}
-        queries = [_query(i, table, index) for i, (table, index) in by_id.items()]
-        start = now - timedelta(days=READ_DAYS)
+    def _units_of(self, metrics: list[tables.Metric], now: datetime) -> dict[tables.Metric, Units | Unknown]:
+        by_id = {f"m{n}": metric for n, metric in enumerate(metrics)}
+        # From midnight on, so that the data points are those of days.
+        start = datetime.combine(day(now), time.min, UTC) - timedelta(days=tables.MONTH)
+        queries = [_query(i, metric) for i, metric in by_id.items()]
         pages = self._pages(Part.READS, calls.METRICS, MetricDataQueries=queries, StartTime=start, EndTime=now)
         if isinstance(pages, Unknown):
-            return pages
-        units: dict[tuple[str, str], float] = {}
-        whole: dict[str, bool] = {}
+            return dict.fromkeys(metrics, pages)
+        results: dict[str, list[dict[str, Any]]] = {}  # one for each page that has some of its days
         for result in (r for page in pages for r in page.get("MetricDataResults", ())):
-            if result["Id"] in by_id:
-                index = by_id[result["Id"]]
-                units[index] = units.get(index, 0.0) + sum(result.get("Values", ()))
-                whole[result["Id"]] = result.get("StatusCode", "Complete") == "Complete"
-        return {index: units[index] for i, index in by_id.items() if whole.get(i)}
+            results.setdefault(result.get("Id", ""), []).append(result)
+        return {metric: tables.units(results.get(i, ()), day(now)) for i, metric in by_id.items()}
 
     # Stores that are not tables.
 
@@ -413,9 +404,10 @@ def _template(text: str) -> dict[str, Any] | Unknown:
     return found if are_resources(found.get("Resources")) else Unknown("its template has no resources")
 
 
-def _query(identity: str, table: str, index: str) -> dict[str, Any]:
-    dimensions = [{"Name": "TableName", "Value": table}, {"Name": "GlobalSecondaryIndexName", "Value": index}]
-    metric = {"Namespace": "AWS/DynamoDB", "MetricName": "ConsumedReadCapacityUnits", "Dimensions": dimensions}
+def _query(identity: str, of: tables.Metric) -> dict[str, Any]:
+    dimensions = [{"Name": "TableName", "Value": of.table}]
+    dimensions += [{"Name": "GlobalSecondaryIndexName", "Value": of.index}] if of.index else []
+    metric = {"Namespace": "AWS/DynamoDB", "MetricName": of.name, "Dimensions": dimensions}
     return {"Id": identity, "MetricStat": {"Metric": metric, "Period": DAY, "Stat": "Sum"}}
 
 

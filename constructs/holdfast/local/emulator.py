@@ -67,6 +67,7 @@ def complete(secret: Secret) -> Asgi:
         buckets,
         caches,
         databases,
+        deleted,
         network,
         private,
         recorded,
@@ -84,6 +85,7 @@ def complete(secret: Secret) -> Asgi:
     alarms.complete()
     recorded.complete()
     templates.complete()
+    deleted.complete()
     _accept_session_tokens(secret)
     return _with_own_addresses(app)
 
@@ -214,10 +216,15 @@ def _contents() -> Json:
 
 
 def _set_dates(wanted: Json) -> None:
-    """Past events happened in the past: when a stack was made, changed or deleted, and when a table was made."""
-    from holdfast.local import private
+    """Past events happened in the past: when a stack was made, changed or deleted, and when a table was made.
+
+    ``now`` is the moment that they are past at, where that is another one than the clock's.
+    """
+    from holdfast.local import deleted, private
 
     account = wanted["account"]
+    if "now" in wanted:
+        deleted.set_time(account, wanted["now"])
     stacks = private.module("ministack.services.cloudformation")._stacks
     tables = private.module("ministack.services.dynamodb")._tables
     for (owner, region, _), stack in stacks.all_items():

@@ -20,7 +20,7 @@ USED: Mapping[str, tuple[str, ...]] = {
     "ministack.services.cloudformation.changesets": ("_RESOURCE_HANDLERS", "_apply_transforms"),
     "ministack.services.cloudformation.drift": ("_DRIFT_READERS",),
     "ministack.services.cloudformation.engine": ("_intrinsic_references",),
-    "ministack.services.cloudformation.handlers": ("_apply_transforms",),
+    "ministack.services.cloudformation.handlers": ("_apply_transforms", "_page"),
     "ministack.services.cloudformation.provisioners": (
         "_RESOURCE_HANDLERS",
         "_S3_BUCKET_CONFIGURATIONS",

@@ -143,7 +143,7 @@ def _complete_api(api: Any) -> None:
         name = api._normalize_table_name(data.get("TableName"))
         if response[0] < 400 and api._pitr_settings.get(name):
             api._pitr_settings[name] = days  # ministack keeps true: a number is as true, and saved with the rest
-        return _with_days(api, response, name)
+        return _with_days(api, response if response[0] >= 400 else describe_backups(data), name)
 
     def set_expiry(data: Json) -> Response:
         name, wanted = api._normalize_table_name(data.get("TableName")), data.get("TimeToLiveSpecification", {})
@@ -185,7 +185,11 @@ def _with_days(api: Any, response: Response, name: str) -> Response:
     body = json.loads(response[2])
     recovery = body["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
     if recovery["PointInTimeRecoveryStatus"] == "ENABLED":
-        recovery["RecoveryPeriodInDays"] = int(api._pitr_settings[name])
+        days, now = int(api._pitr_settings[name]), recovery["LatestRestorableDateTime"]
+        since = api._tables[name].setdefault("RecoverableSince", now)  # beside what ministack shows of a table
+        recovery |= {"RecoveryPeriodInDays": days, "EarliestRestorableDateTime": max(since, now - days * 86_400)}
+    else:
+        api._tables[name].pop("RecoverableSince", None)
     answer: Response = api.json_response(body)
     return answer
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.rules.base import Finding
+from holdfast.shared.account import StoreSeen, Units
 from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
 
@@ -154,8 +155,29 @@ def _table(r: Row) -> dict[str, Any]:
         "state": r.state,
         "items": r.items,
         "bytes": r.size,
+        "use": _use(r.live) if r.live else None,
         "guards": {
             str(guard.name): {"intent": intent, "deployed": deployed, "live": live}
             for guard, (intent, deployed, live) in r.guards.items()
         },
+    }
+
+
+def _use(live: StoreSeen) -> dict[str, Any]:
+    indexes = {} if isinstance(live.indexes, Unknown) else live.indexes
+    return {
+        "reads": _units(live.reads),
+        "writes": _units(live.writes),
+        "indexes": {name: _units(index.reads) for name, index in indexes.items()},
+    }
+
+
+def _units(seen: Units | Unknown) -> dict[str, Any]:
+    if isinstance(seen, Unknown):
+        return {"days_7": None, "days_30": None, "last": None, "why": seen.reason}
+    return {
+        "days_7": seen.week,
+        "days_30": seen.month,
+        "last": seen.last.isoformat() if seen.last else None,
+        "why": None,
     }

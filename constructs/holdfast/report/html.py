@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.model.facts import Guard
 from holdfast.report.text import NAMED, PARTS, WORDS, against, grouped, running, unread
 from holdfast.rules.base import Finding, Severity
+from holdfast.rules.use import used
 from holdfast.text import printable
 from holdfast.verdict import Outcome
 
@@ -128,9 +129,9 @@ def _causes(found: Sequence[Cause]) -> Iterator[str]:
 def _matrix(rows: Sequence[Row]) -> Iterator[str]:
     yield "<h2>Intent, deployed, live</h2>"
     yield '<div class="scroll"><table>\n<thead><tr><th>table</th><th>stack</th><th>environment</th><th>state</th>'
-    yield "".join(f"<th>{escape(guard.label)}</th>" for guard in Guard) + "</tr></thead>\n<tbody>"
+    yield "<th>use</th>" + "".join(f"<th>{escape(guard.label)}</th>" for guard in Guard) + "</tr></thead>\n<tbody>"
     for r in rows:
-        words = (r.table, r.stack, r.environment, r.state)
+        words = (r.table, r.stack, r.environment, r.state, used(r.live) if r.live else "")
         cells = "".join(f"<td>{escape(w)}</td>" for w in words)
         yield f"<tr>{cells}{''.join(_cell(r.guards[g]) for g in Guard)}</tr>"
     yield "</tbody></table></div>"

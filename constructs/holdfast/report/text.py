@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from holdfast.audit.causes import Kind
 from holdfast.model.facts import Guard
 from holdfast.rules.base import ORDER, Finding, Severity
+from holdfast.rules.use import used
 from holdfast.terminal import table
 from holdfast.text import counted, printable
 from holdfast.unknown import Unknown
@@ -244,6 +245,8 @@ def _block(
             said = how
         if f.outcome in (Outcome.FAIL, Outcome.UNKNOWN):
             yield f"        fix: {f.fix}"
+    if row and row.live:
+        yield f"  use: {used(row.live)}"
 
 
 def audit_summary(findings: Sequence[Finding], rows: Sequence[Row]) -> str:

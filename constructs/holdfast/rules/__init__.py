@@ -36,6 +36,7 @@ from holdfast.rules import (
     shape,
     strangers,
     types,
+    use,
     waivers,
 )
 from holdfast.rules.base import Finding, Rule
@@ -62,7 +63,7 @@ __all__ = [
 
 FAMILIES = (
     *(protection, shape, estate, alarms, resources, schema, contract, waivers),
-    *(presence, live, assumed, strangers, mentions),
+    *(presence, live, use, assumed, strangers, mentions),
     *(connections, network, engines, logs, backups, roles, types),
 )
 RULES: tuple[Rule, ...] = tuple(sorted((rule for family in FAMILIES for rule in family.RULES), key=lambda r: r.id))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from holdfast.estate.placement import Placed
-from holdfast.estate.provenance import assumptions
-from holdfast.kinds.table.declaration import Attribute, AttributeType, Index, Key, LocalIndex, Projection, Table
+from holdfast.kinds.table.declaration import Attribute, AttributeType, Index, Key, Projection
 from holdfast.kinds.table.observed import Observed
-from holdfast.model.declaration import DeclarationError
 from holdfast.model.provenance import OF_INDEXES, Fact
 from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import AssumedFact
@@ -23,6 +20,20 @@ SHOWN = OF_INDEXES | TYPES | {Fact.KEY, Fact.PROJECTION, Fact.TTL}  # what a liv
 
 def confirm(s: AssumedFact) -> Verdict:
     """What a live table says of a fact that was assumed of it."""
+    said = _compared(s)
+    if said.outcome is not Outcome.FAIL:
+        return said
+    if isinstance(s.deployed, Unknown):
+        return fail(f"{said.detail}; whether a deploy made it as assumed cannot be read: {s.deployed.reason}")
+    return fail(f"{said.detail}; {SINCE}") if changed(s) else said
+
+
+def changed(s: AssumedFact) -> bool:
+    """Whether a deploy made true what was assumed: what is live differs from it by a change, and not by a wrong guess."""
+    return isinstance(s.deployed, Observed) and _compared(replace(s, seen=s.deployed)).outcome is Outcome.PASS
+
+
+def _compared(s: AssumedFact) -> Verdict:
     table, stated, seen = s.table, s.assumption, s.seen
     what = f"{stated.fact} of {stated.part}" if stated.part else stated.fact
     fact = stated.assumed.fact if stated.assumed else None
@@ -115,53 +126,13 @@ ASSUMED = Rule(
     severity=Severity.HIGH,
     checks=(Check(AssumedFact, confirm),),
 )
+SINCE = "the deployed template has what was assumed, so it was changed after the deploy, or imported and never applied"
+# What the audit says instead of the rule's own words, where it knows that a deploy made it as assumed.
+CHANGED = (
+    "Find out who changed {table}, and bring it back to what the contract says. Only if what is live is right: correct the "
+    "declaration as shown, and delete assumed="
+)
 RULES = (ASSUMED,)
-
-
-def corrected(placed: Placed, table: Table, seen: Observed) -> Table:
-    """``table`` with the live values of what was only assumed, so that one wrong guess is one finding and not five."""
-    guesses = [s for s in assumptions(placed, table) if s.part is None]
-    facts = {s.assumed.fact for s in guesses if s.assumed}
-    if isinstance(seen.key, Unknown) or isinstance(seen.indexes, Unknown):
-        return table
-    typed = {name for s in guesses if s.assumed and s.assumed.fact in TYPES for name in s.names}
-    kinds = {a.name: a.kind for a in _attributes(seen) if a.name in typed}
-    indexes = list(table.indexes)
-    paired, spare = _paired(indexes, seen)
-    for n, declared in enumerate(indexes):
-        live = seen.indexes.get(declared.name)
-        if declared.assumed and isinstance(live, Index):
-            indexes[n] = replace(declared, key=live.key)
-        elif declared.name in paired:
-            indexes[n] = paired[declared.name]
-        elif live is None and Fact.INDEX in _assumed(declared) and spare:
-            indexes[n] = spare.pop(0)
-        if Fact.PROJECTION in facts and isinstance(live, Index):
-            indexes[n] = replace(indexes[n], projection=live.projection, include=live.include)
-    key = seen.key if Fact.KEY in facts else table.key
-    key = _retyped(key, kinds)
-    indexes = [replace(i, key=_retyped(i.key, kinds)) for i in indexes]
-    local = tuple(_local(i, seen, kinds, facts) for i in table.local_indexes)
-    try:
-        return replace(table, key=key, indexes=tuple(indexes), local_indexes=local, low_cardinality=(), renamed={})
-    except DeclarationError:
-        return table
-
-
-def _local(
-    declared: LocalIndex, seen: Observed, kinds: Mapping[str, AttributeType], facts: Collection[Fact]
-) -> LocalIndex:
-    live = _every(seen).get(declared.name)
-    if isinstance(live, Index) and declared.assumed and live.key.sort:
-        declared = replace(declared, sort=live.key.sort)
-    if isinstance(live, Index) and Fact.PROJECTION in facts:
-        declared = replace(declared, projection=live.projection, include=live.include)
-    return replace(declared, sort=Attribute(declared.sort.name, kinds.get(declared.sort.name, declared.sort.kind)))
-
-
-def _retyped(key: Key, kinds: Mapping[str, AttributeType]) -> Key:
-    partition, *sort = (Attribute(a.name, kinds.get(a.name, a.kind)) for a in key.attributes)
-    return Key(partition, sort[0] if sort else None)
 
 
 def _names(key: Key) -> tuple[str, ...]:

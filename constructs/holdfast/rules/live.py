@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 
+from holdfast.days import day, days
 from holdfast.kinds.table.declaration import Governance, Index, Key, Usage
 from holdfast.kinds.table.live import observed
 from holdfast.model.environment import Aspect
+from holdfast.model.facts import Guard
+from holdfast.policy.required import MAX_RECOVERY_DAYS
 from holdfast.rules.assumed import key_line
 from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import LiveIndex, LiveTable, Twins
-from holdfast.shared.account import StoreSeen
+from holdfast.rules.use import RETIRED, number, used
+from holdfast.shared.account import Account, StoreSeen, Units
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
+LISTED_DAYS = 90  # after its deletion a stack is listed for so long
 WINDOW_DAYS = 30  # over which reads of an index are counted
 IMPORT = "bringing it under code needs an import together with its key"
-RETIRED = frozenset({Usage.LEGACY, Usage.DEAD, Usage.DUPLICATE})
 
 
 def behind(s: LiveTable) -> Verdict:
@@ -35,11 +40,32 @@ def in_its_stack(s: LiveTable) -> Verdict:
     return fail(s.outside) if s.then is None else PASS
 
 
+def reaches_back(s: LiveTable) -> Verdict:
+    """Whether recovery reaches back as far as it is asked to, or to the day on which the table was made."""
+    since, made = s.live.restorable, s.live.created
+    if Guard.PITR not in s.placed.required(s.table) or since is None:
+        return EXEMPT  # that recovery is off is another rule's finding
+    for part in (since, made):
+        if isinstance(part, Unknown):
+            return unknown(f"how far recovery reaches back cannot be read: {part.reason}")
+    assert isinstance(since, datetime)
+    assert isinstance(made, datetime)
+    period = observed(s.live).recovery_days  # that this is too short is another rule's finding, too
+    wanted = min(s.placed.recovery_days(s.table), period if isinstance(period, int) else MAX_RECOVERY_DAYS)
+    if (there := days(since, s.now)) + 1 >= min(wanted, days(made, s.now)):  # the day on which it is on counts
+        return PASS
+    when = f"{since.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return fail(
+        f"recovery is on, and reaches back {there} of {wanted} days, to {when}: it was off before that, though the table "
+        f"is there since {day(made)}. It reaches back {wanted} days from {day(since) + timedelta(days=wanted)} on"
+    )
+
+
 def retiring(s: LiveTable) -> Verdict:
     state = s.table.state
     if state.usage not in RETIRED:
         return PASS
-    parts = [f"{state.usage.value}, holds {holds(s.live)}"]
+    parts = [f"{state.usage.value}, holds {holds(s.live)}", used(s.live)]
     parts += [f"replaced by {s.placed.fill(state.replaced_by)}"] if state.replaced_by else []
     parts += [f"archive phase {state.archive_phase}"] if state.archive_phase else []
     return fail(", ".join(parts))
@@ -82,7 +108,7 @@ def worth(s: LiveIndex) -> Verdict:
         return fail(f"{says}; empty, so no query on it finds anything. Deleting it saves no writes; {cost}")
     if isinstance(use.reads, Unknown):
         return unknown(f"{says}: {use.reads.reason}")
-    if use.reads > 0:
+    if use.reads.month > 0:
         return Verdict(Outcome.PASS, says)
     if s.days_old is None or s.days_old < WINDOW_DAYS:
         return Verdict(Outcome.EXEMPT, f"{says}; the table is too young to say that it is not read")
@@ -159,6 +185,16 @@ SUPERSEDED = Rule(
     severity=Severity.HIGH,
     checks=(Check(LiveTable, superseded),),
 )
+REACHES_BACK = Rule(
+    id="HF619",
+    title="Recovery reaches back as far as it is asked to",
+    why="Recovery that is switched off loses every day before, and does not bring them back when it is on again. The setting then "
+    "looks as it always did, and a restore to last week is refused.",
+    remediation="No call brings the lost days back: make an on-demand backup of {table} now, and find out "
+    "who switched recovery off: CloudTrail has UpdateContinuousBackups.",
+    severity=Severity.MEDIUM,
+    checks=(Check(LiveTable, reaches_back),),
+)
 TWINS = Rule(
     id="HF607",
     title="An environment mirrors its twin",
@@ -188,7 +224,7 @@ BEHIND = Rule(
     severity=Severity.MEDIUM,
     checks=(Check(LiveTable, behind),),
 )
-RULES = (STACKLESS, RETIRING, SUPERSEDED, TWINS, INDEX, BEHIND)
+RULES = (STACKLESS, REACHES_BACK, RETIRING, SUPERSEDED, TWINS, INDEX, BEHIND)
 
 # Words
 
@@ -206,6 +242,27 @@ def size(count: int | Unknown) -> str:
     return f"{count} bytes"
 
 
+def left_behind(owner: str, account: Account | None) -> str:
+    """What can be known of a stack that a table's own tag names, and that does not have the table any longer."""
+    if account is None:
+        return f"its tag names {owner}"
+    deleted, stacks = account.deleted, account.stacks
+    if not isinstance(deleted, Unknown) and owner in deleted:
+        return f"{owner} was deleted on {day(deleted[owner])} and left it behind"
+    if isinstance(stacks, Unknown):
+        return f"{owner} made it, as its tag says; whether that stack is there cannot be read: {stacks.reason}"
+    if owner in stacks:
+        seen = stacks[owner].seen
+        unread = f"that template cannot be read: {seen.reason}" if isinstance(seen, Unknown) else ""
+        return f"its tag names {owner}, {unread or f'but the template of {owner} does not contain it'}"
+    if isinstance(deleted, Unknown):
+        return f"{owner} made it, as its tag says, and was deleted; when cannot be read: {deleted.reason}"
+    return (
+        f"{owner} made it, as its tag says, and was deleted more than {LISTED_DAYS} days ago: when cannot be known, "
+        "because CloudFormation lists a deleted stack no longer than that"
+    )
+
+
 def governed(governance: Governance) -> str:
     return {Governance.ORPHAN: "its stack was deleted", Governance.PRE_CDK: "it is older than any stack"}.get(
         governance, "no stack has it"
@@ -218,8 +275,8 @@ def _count(number: int | float | Unknown, one: str, many: str | None = None) -> 
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def _reads(reads: float | Unknown) -> str:
-    return "unknown reads" if isinstance(reads, Unknown) else f"{reads:,.0f} read units in {WINDOW_DAYS} days"
+def _reads(reads: Units | Unknown) -> str:
+    return "unknown reads" if isinstance(reads, Unknown) else f"{number(reads.month)} read units in {WINDOW_DAYS} days"
 
 
 def _show(value: object) -> str:

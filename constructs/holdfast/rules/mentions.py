@@ -5,8 +5,8 @@ from __future__ import annotations
 from holdfast.kinds.table.declaration import Governance
 from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.engine import ACTIONABLE, Rules
-from holdfast.rules.live import RETIRED
 from holdfast.rules.subjects import TableMention
+from holdfast.rules.use import RETIRED
 from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from holdfast.days import day
 from holdfast.rules.base import Check, Rule, Severity
 from holdfast.rules.subjects import Deployed, Presence
 from holdfast.shared.account import StackLive, StoreSeen
@@ -10,6 +13,7 @@ from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
 NEVER_DEPLOYED = "intended, never deployed"
 GONE = frozenset({"deleting", "failed", "incompatible-restore", "restore-error"})
+ARCHIVED_AFTER = 7  # days without its key
 NO_KEY = "inaccessible-encryption-credentials"
 # What the audit says instead of a rule's own words, where it knows more.
 NOT_YET = "If the stack is not meant to run here yet, say undeployed=(…) in its declaration"
@@ -25,7 +29,7 @@ def table(s: Presence) -> Verdict:
     if isinstance(s.live, Unknown):
         return unknown(f"tables of {placed.region} could not be read: {s.live.reason}")
     if s.live is not None:
-        return usable(s.live.status)
+        return _with_key(s.live)
     if placed.waits and s.stack is None:
         return Verdict(Outcome.EXEMPT, f"{placed.name} is declared as not deployed in {placed.env.label} yet")
     if placed.waits and isinstance(s.stack, Unknown):
@@ -59,6 +63,22 @@ def store(s: Presence) -> Verdict:
 
 def _deleted(s: Presence) -> Verdict:
     return fail(f"intended and deployed in {s.placed.name}, but not live: it was deleted outside of CloudFormation")
+
+
+def _with_key(live: StoreSeen) -> Verdict:
+    """Whether a table can be read: DynamoDB notes since when it cannot use its key, whatever the status still says."""
+    said, since = usable(live.status), live.without_key
+    if since is None or isinstance(live.status, Unknown) or live.status in ("ARCHIVING", "ARCHIVED"):
+        return said
+    if isinstance(since, Unknown):
+        return fail(
+            f"it cannot be read, now or soon: DynamoDB cannot use its key, since when cannot be read: {since.reason}"
+        )
+    archived = day(since) + timedelta(days=ARCHIVED_AFTER)
+    return fail(
+        f"it cannot be read, now or soon: DynamoDB cannot use its key since {since:%Y-%m-%d %H:%M} UTC, and archives the "
+        f"table on {archived}; its status is {live.status}"
+    )
 
 
 def usable(status: str | Unknown) -> Verdict:

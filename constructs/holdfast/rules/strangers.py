@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from holdfast.days import day
 from holdfast.policy.required import TagSource
 from holdfast.rules.base import Check, Rule, Severity
-from holdfast.rules.live import IMPORT, holds
+from holdfast.rules.live import IMPORT, holds, left_behind
 from holdfast.rules.subjects import LiveStranger, Tagged, Unvisited
 from holdfast.shared.account import Unreadable
-from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, Outcome, Verdict, fail, unknown
 
 OTHERS = Verdict(Outcome.EXEMPT, "it belongs to another team: foreign=(…) of the estate names it")
@@ -32,10 +30,7 @@ def orphaned(s: LiveStranger) -> Verdict:
     what, owner = f"live and undeclared, holds {holds(s.live)}", s.live.owner
     if not isinstance(owner, str):
         return fail(what)
-    deleted = {} if isinstance(s.account.deleted, Unknown) else s.account.deleted
-    if owner in deleted:
-        return fail(f"{what}; {owner} was deleted on {day(deleted[owner])} and left it behind")
-    return fail(f"{what}; its tag names {owner}")
+    return fail(f"{what}; {left_behind(owner, s.account)}")
 
 
 def ours(s: Tagged) -> Verdict:

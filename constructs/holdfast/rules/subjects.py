@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 from holdfast.cfn.template import StackSeen
@@ -192,6 +193,7 @@ class LiveTable:
     then: tuple[Verdict, ...] | Unknown | None
     outside: str  # why it is not in its stack, if it is not
     successor: StoreSeen | Unknown | None  # the table that replaces it
+    now: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,11 +219,12 @@ class Twins:
 
 @dataclass(frozen=True, slots=True)
 class AssumedFact:
-    """A fact that was assumed of a table that is live."""
+    """A fact that was assumed of a table that is live, and what the deployed template of its stack has there."""
 
     table: Table
     assumption: Stated
     seen: Observed
+    deployed: Observed | Unknown | None = None  # None: the template does not have the table
 
 
 @dataclass(frozen=True, slots=True)

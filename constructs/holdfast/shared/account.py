@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import Enum
 
 from holdfast.cfn.template import StackSeen
@@ -25,7 +25,7 @@ class Part(Enum):
     STACKS = "stacks"
     DELETED = "deleted stacks"
     ALARMS = "alarms"
-    READS = "index reads"
+    READS = "reads and writes"
     MENTIONS = "mentions"
     STORES = "stores"
 
@@ -40,13 +40,22 @@ class Unreadable:
     part: Part = Part.TABLES
 
 
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Capacity units that were consumed in seven days and in thirty, and the last day with any."""
+
+    week: float = 0.0
+    month: float = 0.0
+    last: date | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexUse:
     """What an index holds and how often it was read."""
 
     items: int | Unknown
     size: int | Unknown
-    reads: float | Unknown  # consumed read units of the last 30 days
+    reads: Units | Unknown
     status: str = "ACTIVE"
 
 
@@ -116,6 +125,10 @@ class StoreSeen:
     created: datetime | Unknown = NOT_ASKED
     items: int | Unknown = NOT_ASKED
     size: int | Unknown = NOT_ASKED
+    restorable: datetime | Unknown | None = NOT_ASKED  # from when on; None: recovery is off
+    without_key: datetime | Unknown | None = None  # since when DynamoDB cannot use its key, where that is so
+    reads: Units | Unknown = NOT_ASKED  # without those of its indexes
+    writes: Units | Unknown = NOT_ASKED
     indexes: Mapping[str, IndexUse] | Unknown = field(default_factory=dict)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,9 @@ from holdfast import (
     Estate,
     Fact,
     Guard,
+    Projection,
+    Sighting,
+    State,
     Tier,
     Usage,
     Waiver,
@@ -48,9 +51,10 @@ from holdfast.estate.placement import Placed
 from holdfast.kinds.table.template import observe
 from holdfast.model.located import declarations
 from holdfast.report.text import apart
+from holdfast.rules.assumed import ASSUMED, CHANGED, SINCE
 from holdfast.rules.base import Finding
 from holdfast.rules.gap import Commit, Gap, Since
-from holdfast.shared.account import Account, IndexUse, Mention, StackLive, StoreSeen, Unreadable
+from holdfast.shared.account import Account, IndexUse, Mention, StackLive, StoreSeen, Units, Unreadable
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
@@ -461,6 +465,42 @@ def test_an_undeclared_table_is_an_orphan_with_the_name_of_its_deleted_stack() -
     assert "OldStack was deleted on 2026-01-05" in detail
 
 
+def _another() -> StackLive:
+    other = StackSeen(id="OldStack", name="OldStack", where="x", template={"Resources": {}}, region=REGION)
+    return StackLive(seen=other, status="CREATE_COMPLETE", created=CREATED, updated=None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({}, "OldStack made it, as its tag says, and was deleted more than 90 days ago: when cannot be known"),
+        (
+            {"deleted": Unknown("denied")},
+            "OldStack made it, as its tag says, and was deleted; when cannot be read: denied",
+        ),
+        ({"stacks": Unknown("denied")}, "whether that stack is there cannot be read: denied"),
+        (
+            {"stacks": {"OldStack": _another()}},
+            "its tag names OldStack, but the template of OldStack does not contain it",
+        ),
+        ({"stacks": {"OldStack": replace(_another(), seen=Unknown("YAML"))}}, "that template cannot be read: YAML"),
+    ],
+)
+def test_w8_what_is_known_of_a_deleted_stack_is_what_its_table_says(changes: Mapping[str, Any], says: str) -> None:
+    seen = few(REGION)
+    assert isinstance(seen.tables, Mapping)
+    orphan = stranger("old-orders", owner="OldStack")
+    found = look(replace(seen, tables=dict(seen.tables) | {"old-orders": orphan}, **changes))
+    assert says in one(found, "HF602", "old-orders").detail
+
+
+def test_w8_a_table_whose_own_stack_was_deleted_long_ago_says_so() -> None:
+    seen = few(DEV.region)
+    assert isinstance(seen.stacks, Mapping)
+    found = look(replace(seen, stacks={n: s for n, s in seen.stacks.items() if n != "Orders-dev"}), env=DEV)
+    assert one(found, "HF604", "carts-dev").detail.startswith("Orders-dev made it, as its tag says, and was deleted")
+
+
 @pytest.mark.parametrize("alive", [True, False])
 def test_a_table_in_a_stack_and_not_in_the_code_is_told_apart_from_an_orphan(alive: bool) -> None:
     seen = few(REGION)
@@ -481,7 +521,94 @@ def test_retired_tables_are_listed_with_what_they_hold_and_their_phase() -> None
     retired = {f.table for f in found.findings if f.rule.id == "HF605" and f.outcome is Outcome.FAIL}
     states = {p.fill(t.name): t.state.usage for p in PLACES.values() if p.region == REGION for t in p.tables}
     assert retired == {n for n, usage in states.items() if usage in (Usage.LEGACY, Usage.DEAD, Usage.DUPLICATE)}
-    assert one(found, "HF605", "baskets-live").detail == "dead, holds 401 items, 117 KB, archive phase 1"
+    assert one(found, "HF605", "baskets-live").detail == (
+        "dead, holds 401 items, 117 KB, no read units in 30 days, no write units in 30 days, archive phase 1"
+    )
+
+
+HOUR = NOW - timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("since", "created", "period", "outcome", "word"),
+    [
+        (HOUR, CREATED, 35, Outcome.FAIL, "reaches back 0 of 14 days, to 2026-04-23 11:00 UTC: it was off before that"),
+        (NOW - timedelta(days=12), CREATED, 35, Outcome.FAIL, "reaches back 12 of 14 days"),
+        (NOW - timedelta(days=13), CREATED, 35, Outcome.PASS, ""),
+        (HOUR, HOUR, 35, Outcome.PASS, ""),  # it is as old as that
+        (NOW - timedelta(days=7), CREATED, 7, Outcome.PASS, ""),  # the period itself is HF004's finding
+        (Unknown("denied"), CREATED, 35, Outcome.UNKNOWN, "denied"),
+        (None, CREATED, 35, Outcome.EXEMPT, ""),
+    ],
+)
+def test_l6_recovery_that_was_off_reaches_back_no_further_than_since_it_is_on_again(
+    since: datetime | Unknown | None, created: datetime, period: int, outcome: Outcome, word: str
+) -> None:
+    seen = with_table(few(), PRICES, observed={"recovery_days": period}, restorable=since, created=created)
+    said = one(look(seen), "HF619", PRICES)
+    assert (said.outcome, word in said.detail) == (outcome, True), said.detail
+    assert ("HF004", PRICES) not in failed(look(seen)) or period == 7
+
+
+@pytest.mark.parametrize(
+    ("status", "since", "says"),
+    [
+        ("ACTIVE", HOUR, "cannot use its key since 2026-04-23 11:00 UTC, and archives the table on 2026-04-30"),
+        ("INACCESSIBLE_ENCRYPTION_CREDENTIALS", HOUR, "its status is INACCESSIBLE_ENCRYPTION_CREDENTIALS"),
+        ("ARCHIVED", HOUR, "it is ARCHIVED"),
+        ("ACTIVE", Unknown("no time"), "since when cannot be read: no time"),
+    ],
+)
+def test_l10_a_table_whose_key_dynamodb_cannot_use_is_a_finding_while_it_is_still_active(
+    status: str, since: datetime | Unknown, says: str
+) -> None:
+    found = look(with_table(few(), PRICES, status=status, without_key=since))
+    assert failed(found) == {("HF601", PRICES)}
+    assert says in one(found, "HF601", PRICES).detail
+
+
+YESTERDAY = NOW.date() - timedelta(days=1)
+SEEN = Sighting(on=date(2026, 4, 1), reads_7d=450)
+
+
+def consumed(units: float) -> Units:
+    return Units(units, units, YESTERDAY if units else None)
+
+
+@pytest.mark.parametrize(
+    ("state", "use", "outcome", "word"),
+    [
+        (State(usage=Usage.DEAD), {"reads": 16.0}, Outcome.PASS, "declared dead: 16 read units in 7 days"),
+        (State(usage=Usage.DEAD), {"reads": 16.5}, Outcome.FAIL, "16.5 read units in 7 days (16.5 in 30, the last on"),
+        (State(usage=Usage.DEAD), {"reads": 8819.0}, Outcome.FAIL, "8,819 read units"),
+        (State(usage=Usage.DEAD), {"writes": 17.0}, Outcome.FAIL, "17 write units"),
+        (State(usage=Usage.DEAD), {"reads": 9.0, "index": 9.0}, Outcome.FAIL, "9 read units of its indexes in 7 days"),
+        (
+            State(usage=Usage.DEAD, sighting=SEEN),
+            {"reads": 450.0},
+            Outcome.FAIL,
+            "450 read units were seen on 2026-04-01",
+        ),
+        (State(usage=Usage.LEGACY, sighting=SEEN), {"reads": 900.0}, Outcome.PASS, ""),
+        (State(usage=Usage.LEGACY, sighting=SEEN), {"reads": 901.0}, Outcome.FAIL, "more than 2 times what was seen"),
+        (State(usage=Usage.LEGACY), {"reads": 901.0}, Outcome.EXEMPT, ""),
+        (State(), {"reads": 901.0}, Outcome.EXEMPT, ""),
+        (State(usage=Usage.DEAD), {"reads": None}, Outcome.UNKNOWN, "its reads: denied"),
+        (State(usage=Usage.DEAD), {"index": None}, Outcome.UNKNOWN, "reads of a-index: denied"),
+        (State(usage=Usage.DEAD), {"reads": 17.0, "writes": None}, Outcome.FAIL, "unknown write units"),
+    ],
+)
+def test_w5_what_is_declared_dead_is_not_read_more_than_a_handful(
+    state: State, use: Mapping[str, float | None], outcome: Outcome, word: str
+) -> None:
+    counted: dict[str, Any] = {
+        what: Unknown("denied") if units is None else consumed(units) for what, units in use.items()
+    }
+    placed, there = shop(state=state, assumed=())
+    index = IndexUse(items=1, size=1, reads=counted.pop("index", Units()))
+    found = shopped(placed, with_table(there, "orders-test", indexes={"a-index": index}, **counted))
+    said = one(found, "HF618", "orders-test")
+    assert (said.outcome, word in said.detail) == (outcome, True), said.detail
 
 
 @pytest.mark.parametrize(
@@ -505,19 +632,31 @@ def test_a_duplicate_whose_items_cannot_be_counted_is_unknown() -> None:
 @pytest.mark.parametrize(
     ("use", "items", "created", "outcome", "word"),
     [
-        (IndexUse(items=0, size=0, reads=0.0), 10, CREATED, Outcome.FAIL, "empty"),
-        (IndexUse(items=0, size=0, reads=0.0), 0, CREATED, Outcome.EXEMPT, "the table is empty"),
+        (IndexUse(items=0, size=0, reads=Units()), 10, CREATED, Outcome.FAIL, "empty"),
+        (IndexUse(items=0, size=0, reads=Units()), 0, CREATED, Outcome.EXEMPT, "the table is empty"),
         (
-            IndexUse(items=9, size=2_000_000, reads=0.0),
+            IndexUse(items=9, size=2_000_000, reads=Units()),
             10,
             CREATED,
             Outcome.FAIL,
             "saves 2 MB and up to one write in 2",
         ),
-        (IndexUse(items=9, size=90, reads=0.0), 10, NOW - timedelta(days=9), Outcome.EXEMPT, "too young"),
-        (IndexUse(items=9, size=90, reads=4.5), 10, CREATED, Outcome.PASS, "4 read units in 30 days"),
+        (IndexUse(items=9, size=90, reads=Units()), 10, NOW - timedelta(days=9), Outcome.EXEMPT, "too young"),
+        (
+            IndexUse(items=9, size=90, reads=Units(0.0, 4.5, CREATED.date())),
+            10,
+            CREATED,
+            Outcome.PASS,
+            "4.5 read units in 30 days",
+        ),
         (IndexUse(items=9, size=90, reads=Unknown("denied")), 10, CREATED, Outcome.UNKNOWN, "denied"),
-        (IndexUse(items=Unknown("denied"), size=90, reads=1.0), 10, CREATED, Outcome.UNKNOWN, "cannot be counted"),
+        (
+            IndexUse(items=Unknown("denied"), size=90, reads=Units(1.0, 1.0, NOW.date())),
+            10,
+            CREATED,
+            Outcome.UNKNOWN,
+            "cannot be counted",
+        ),
     ],
 )
 def test_what_an_index_is_worth(use: IndexUse, items: int, created: datetime, outcome: Outcome, word: str) -> None:
@@ -534,7 +673,7 @@ def test_an_index_is_judged_from_the_thirtieth_day_on(
     days: int, outcome: Outcome, now: datetime, hour: timedelta
 ) -> None:
     created = now.replace(hour=0, minute=0) - timedelta(days=days) + hour
-    use = IndexUse(items=9, size=90, reads=0.0)
+    use = IndexUse(items=9, size=90, reads=Units())
     seen = with_table(few(REGION), PRICES, items=10, created=created, indexes={"category-index": use})
     assert one(look(seen, now=now), "HF608", PRICES).outcome is outcome
 
@@ -683,23 +822,48 @@ def test_a_live_table_confirms_what_was_assumed() -> None:
         ),
     ],
 )
-def test_a_refuted_assumption_is_one_finding_with_the_line_to_paste(seen: Mapping[str, Any], line: str) -> None:
+def test_a_refuted_assumption_is_told_with_the_line_to_paste_beside_the_difference(
+    seen: Mapping[str, Any], line: str
+) -> None:
     placed, there = shop()
     changed = dict(seen)
     if "indexes" in changed:
         changed["indexes"] = {"by-b": changed["indexes"]["b"]}
     wrong = with_table(there, "orders-test", observed=changed, indexes={})
-    found = shopped(placed, wrong)
-    on_live = {f for f in failed(found) if f[0] != "HF615"}  # the template still says what was assumed
-    assert on_live == {("HF613", "orders-test")}
-    assert line in [f.detail for f in found.findings if f.rule.id == "HF613"]
+    for stacks, same, fix in (
+        (there.stacks, f"{line}; {SINCE}", CHANGED),
+        ({}, line, ASSUMED.remediation),  # made by hand: no deploy made it as assumed
+    ):
+        found = shopped(placed, replace(wrong, stacks=stacks))
+        refuted = [f for f in found.findings if f.rule.id == "HF613" and f.outcome is Outcome.FAIL]
+        assert [(f.detail, f.fix) for f in refuted] == [(same, fix.format(table="orders-test"))]
+        rule = "HF102" if "key" in seen else "HF103"
+        assert {f for f in failed(found) if f[0] not in ("HF604", "HF613")} == {(rule, "orders-test")}
+
+
+def test_l5_an_assumed_index_that_was_rebuilt_by_hand_is_drift_and_not_intent() -> None:
+    """Its name and its key are as assumed and deployed; what it copies is not."""
+    placed, there = shop()
+    rebuilt = {"a-index": gsi("a", projection=Projection.KEYS_ONLY)}
+    found = shopped(placed, with_table(there, "orders-test", observed={"indexes": rebuilt}))
+    assert failed(found) == {("HF103", "orders-test")}
+    gap = one(found, "HF103", "orders-test").gap
+    assert gap
+    assert (gap.says, gap.deployed, gap.live) == (NOT_APPLIED, "on", "off")
+    other = {"a-index": gsi("b", name="a-index")}
+    found = shopped(placed, with_table(there, "orders-test", observed={"indexes": other}))
+    assert failed(found) == {("HF103", "orders-test"), ("HF613", "orders-test")}
+    closed = {n: replace(s, seen=Unknown("denied")) for n, s in there.stacks.items()}  # type: ignore[union-attr]
+    found = shopped(placed, with_table(replace(there, stacks=closed), "orders-test", observed={"indexes": other}))
+    (refuted,) = [f for f in found.findings if f.rule.id == "HF613" and f.outcome is Outcome.FAIL]
+    assert refuted.detail.endswith("; whether a deploy made it as assumed cannot be read: denied")
 
 
 def test_wrong_types_of_keys_are_refuted_attribute_by_attribute() -> None:
     placed, there = shop(assumed=(Assumed(Fact.KEY_TYPES, "a guess"),))
     found = shopped(placed, with_table(there, "orders-test", observed={"key": key(number("id"))}))
     refuted = [f.detail for f in found.findings if f.rule.id == "HF613" and f.outcome is Outcome.FAIL]
-    assert refuted == ['key types: refuted by the live table, which has number("id")']
+    assert refuted == [f'key types: refuted by the live table, which has number("id"); {SINCE}']
 
 
 # What cannot be read

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from time import sleep
 from typing import Any
 from unittest.mock import ANY
 
@@ -13,7 +14,7 @@ import pytest
 from accounts import NOW
 from emulator import Aws, fresh_account
 from live_account import REGION, TAGS, api, bare, clean, furnish
-from support import ROOT
+from support import MOMENTS, ROOT
 
 from holdfast import Encryption, Projection
 from holdfast.audit import mentions
@@ -27,7 +28,7 @@ from holdfast.kinds.table.live import observed
 from holdfast.kinds.table.template import observe
 from holdfast.rules.live import worth
 from holdfast.rules.subjects import LiveIndex
-from holdfast.shared.account import ONLY_IN_TEMPLATES, Account, Mention, StoreSeen
+from holdfast.shared.account import ONLY_IN_TEMPLATES, Account, Mention, StoreSeen, Units
 from holdfast.shared.calls import Call
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
@@ -71,7 +72,42 @@ def test_a_table_is_read_as_it_is(account: Account, aws: Aws) -> None:
     assert isinstance(seen.created, datetime)
     assert abs(datetime.now(UTC) - seen.created) < timedelta(hours=1)  # noqa: TID251  # the emulator's is the machine's
     assert not isinstance(seen.indexes, Unknown)
-    assert seen.indexes["placed-index"].reads == 0.0
+    assert seen.reads == seen.writes == seen.indexes["placed-index"].reads == Units()
+
+
+def test_l6_the_emulator_and_the_reader_know_since_when_recovery_is_on(
+    aws: Aws, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dynamodb, door = aws.client("dynamodb"), api(monkeypatch, aws.endpoint, aws.account)
+    dynamodb.create_table(**bare("recovered"))
+
+    def since(*turns: bool) -> datetime | Unknown | None:
+        for on in turns:
+            wanted = {"PointInTimeRecoveryEnabled": on}
+            dynamodb.update_continuous_backups(TableName="recovered", PointInTimeRecoverySpecification=wanted)
+        found = read(door, now=NOW).tables
+        assert not isinstance(found, Unknown)
+        return found["recovered"].restorable
+
+    assert since() is None
+    first = since(True)
+    assert isinstance(first, datetime)
+    sleep(1.1)  # it counts in seconds
+    assert since(True) == first  # it was on all the time
+    again = since(False, True)
+    assert isinstance(again, datetime)
+    assert again > first
+    assert since(False) is None
+
+
+def test_l6_l10_what_dynamodb_says_of_recovery_and_of_the_key_is_read_or_unknown() -> None:
+    at = {"ContinuousBackupsDescription": {"PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "ENABLED"}}}
+    assert isinstance(tables.seen({"t": replace(answers(), backups=at)}, AROUND)["t"].restorable, Unknown)
+    sse = {"Status": "ENABLED", "SSEType": "KMS", "InaccessibleEncryptionDateTime": NOW.timestamp()}
+    assert one(answers(SSEDescription=sse)).without_key == NOW
+    sse["InaccessibleEncryptionDateTime"] = "soon"
+    assert isinstance(one(answers(SSEDescription=sse)).without_key, Unknown)
+    assert one(answers()).without_key is None
 
 
 def test_a_table_that_no_stack_made_is_off_where_it_is_off(account: Account) -> None:
@@ -206,7 +242,59 @@ def test_every_page_is_read_and_every_value_is_the_table_s_own(many: tuple[Accou
         )
         assert o.tags == {t["Key"]: t["Value"] for t in aws_stub.tags(n)}
         assert (o.encryption.where if isinstance(o.encryption, ObservedKey) else None) == key
-        assert (seen.items, seen.indexes["owner-index"].size, seen.indexes["state-index"].reads) == (n, 10 * n, 3.0)
+        assert (seen.items, seen.indexes["owner-index"].size) == (n, 10 * n)
+        used = Units(1.0, 3.0, NOW.date() - timedelta(days=1))
+        assert seen.reads == seen.writes == seen.indexes["state-index"].reads == used
+
+
+def test_w5_a_table_is_a_query_more_and_not_a_call_more(aws: Aws, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = MOMENTS["night"]  # the emulator forgets what is two weeks old
+
+    def consumed(name: str, units: float, days: int, **index: str) -> dict[str, Any]:
+        of = {"TableName": "orders", **index}
+        dimensions = [{"Name": dimension, "Value": value} for dimension, value in of.items()]
+        when = now - timedelta(days=days)
+        return {"MetricName": name, "Dimensions": dimensions, "Timestamp": when, "Value": units}
+
+    data = [
+        *(consumed(tables.READS, units, days) for units, days in ((3.5, 1), (2.0, 7), (10.0, 8))),
+        *(consumed(tables.WRITES, units, days) for units, days in ((4.0, 30), (100.0, 31))),
+        consumed(tables.READS, 1.0, 2, GlobalSecondaryIndexName="placed-index"),
+    ]
+    aws.client("cloudwatch").put_metric_data(Namespace="AWS/DynamoDB", MetricData=data)
+    door = api(monkeypatch, aws.endpoint, aws.account)
+    asked: list[Call] = []
+    pages = door.pages
+
+    def paged(call: Call, **named: Any) -> Any:
+        asked.append(call)
+        return pages(call, **named)
+
+    monkeypatch.setattr(door, "pages", paged)
+    found = read(door, now=now).tables
+    assert not isinstance(found, Unknown)
+    seen, today = found["orders"], now.date()
+    assert seen.reads == Units(5.5, 15.5, today - timedelta(days=1))
+    assert seen.writes == Units(0.0, 4.0, today - timedelta(days=30))
+    assert not isinstance(seen.indexes, Unknown)
+    assert seen.indexes["placed-index"].reads == Units(1.0, 1.0, today - timedelta(days=2))
+    assert found["bare"].reads == found["bare"].writes == Units()
+    assert asked.count(calls.METRICS) == 1
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        (),
+        ({"Timestamps": [NOW], "Values": [1.0], "StatusCode": "PartialData"},),
+        ({"Timestamps": [NOW], "Values": []},),
+        ({"Timestamps": [NOW], "Values": [None]},),
+        ({"Timestamps": ["today"], "Values": [1.0]},),
+        ({"Values": [1.0]},),
+    ],
+)
+def test_w5_what_cloudwatch_leaves_out_is_unknown_and_never_none(results: Any) -> None:
+    assert isinstance(tables.units(results, NOW.date()), Unknown)
 
 
 def test_progress_goes_from_the_first_call_to_the_last(many: tuple[Account, list[tuple[int, int]]]) -> None:
@@ -242,7 +330,7 @@ def test_nothing_but_the_session_opens_a_door_to_aws() -> None:
 
 # What an answer means, without an account.
 
-AROUND = tables.Surroundings(keys={}, alarms=(), topics=(), reads={})
+AROUND = tables.Surroundings(keys={}, alarms=(), topics=(), units={})
 
 
 def answers(**changes: Any) -> tables.Answers:

@@ -29,7 +29,7 @@ from holdfast.report import exit_code, render
 from holdfast.report.text import against, audit_summary
 from holdfast.rules.base import Finding, Severity
 from holdfast.rules.gap import Commit
-from holdfast.shared.account import IndexUse, Unreadable
+from holdfast.shared.account import IndexUse, Units, Unreadable
 from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
 
@@ -41,7 +41,7 @@ IDS = ("Orders-{env}", "Retired-{env}")
 def found(request: pytest.FixtureRequest) -> Audit:
     """On the day of the audit, whose hour changes nothing."""
     now = datetime.fromisoformat(f"{NOW.date()}T{request.param}Z")
-    uses = {f"i{n}-index": IndexUse(items=0, size=0, reads=0.0) for n in range(2)}
+    uses = {f"i{n}-index": IndexUse(items=0, size=0, reads=Units()) for n in range(2)}
     seen = with_table(account(LIVE.region, IDS), PRICES, observed={"deletion_protection": False}, items=3, indexes=uses)
     hole = Unreadable(what="alarms", reason="not allowed", action="cloudwatch:DescribeAlarms")
     stacks = [s for s in ESTATE.stacks if s.id in IDS]
@@ -126,6 +126,24 @@ def test_which_contract_a_stack_runs_stands_before_the_tables(found: Audit) -> N
     nothing = replace(found, history=Unknown("there are no contracts here"), stacks=())
     assert against(nothing) == "against no contract, so that no age is known: there are no contracts here"
     assert json.loads(printed(nothing, "json"))["contract"]["why"] == "there are no contracts here"
+
+
+def test_w5_how_much_a_table_is_used_stands_in_every_form(found: Audit) -> None:
+    first = found.rows[0].live
+    assert first
+    rows = [replace(found.rows[0], live=replace(first, reads=Unknown("not allowed"))), *found.rows[1:]]
+    used = Units(450.0, 2_000.5, NOW.date() - timedelta(days=1))
+    rows = [replace(r, live=replace(r.live, reads=used)) if r.table == PRICES and r.live else r for r in rows]
+    seen = replace(found, rows=rows)
+    words = "450 read units in 7 days (2,000.5 in 30, the last on 2026-04-22), no write units in 30 days"
+    assert f"  use: {words}" in printed(seen, "text")
+    page = printed(seen, "html")
+    assert f"<td>{words}" in page
+    assert "<td>unknown read units" in page
+    tables = {t["table"]: t["use"] for t in json.loads(printed(seen, "json"))["tables"]}
+    assert tables[PRICES]["reads"] == {"days_7": 450.0, "days_30": 2000.5, "last": "2026-04-22", "why": None}
+    assert tables[PRICES]["indexes"]["i0-index"]["days_30"] == 0.0
+    assert tables[rows[0].table]["reads"] == {"days_7": None, "days_30": None, "last": None, "why": "not allowed"}
 
 
 def test_the_summary_counts_tables_gaps_and_severities(found: Audit) -> None:

@@ -41,7 +41,7 @@ from holdfast.rules import ACTIONABLE, RULES, verdicts
 from holdfast.rules.base import Check, Finding, Rule, Severity
 from holdfast.rules.subjects import Resource
 from holdfast.rules.waivers import standing
-from holdfast.shared.account import Account, IndexUse, Mention, StackLive, Stores, Unreadable
+from holdfast.shared.account import Account, IndexUse, Mention, StackLive, Stores, Units, Unreadable
 from holdfast.unknown import Unknown
 from holdfast.verdict import PASS, Outcome, Verdict, fail
 
@@ -255,7 +255,7 @@ def _superseded() -> list[Finding]:
 
 
 def _unused_index() -> list[Finding]:
-    use = IndexUse(items=0, size=0, reads=0.0)
+    use = IndexUse(items=0, size=0, reads=Units())
     return audited(with_table(clean(), PRICES, items=10, indexes={"category-index": use}))
 
 
@@ -263,7 +263,7 @@ def named(kind: str, table: str) -> Mention:
     return Mention(where="something, somewhere", kind=kind, table=table)
 
 
-JOURNAL = ("Journal-{env}",)
+JOURNAL, RETIRED = ("Journal-{env}",), ("Retired-{env}",)
 HOLE = Unreadable(what="the list of tables", reason="denied", action="dynamodb:ListTables")
 EMPTY = Stack(id="Empty-{env}", system="shop", owner="orders-team")
 # {rule: (what is found where all is well, what is found where it is not)}
@@ -306,6 +306,13 @@ OF_ACCOUNTS: Cases = {
     "HF615": (audited, _behind),
     "HF616": (audited, lambda: audit(alone(EMPTY), [clean(stacks={})], [LIVE], now=NOW).findings),
     "HF617": (audited, lambda: audited(clean(stores=Stores(found={}, tagged={"arn:aws:rds:r:a:db:copy": TAGS})))),
+    "HF618": (
+        lambda: audited(clean(ids=RETIRED), ids=RETIRED),
+        lambda: audited(
+            with_table(clean(ids=RETIRED), "baskets-live", reads=Units(8819.0, 8819.0, NOW.date())), ids=RETIRED
+        ),
+    ),
+    "HF619": (audited, lambda: audited(with_table(clean(), PRICES, restorable=NOW))),
 }
 
 # What differs from the contract, and waivers

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from holdfast.cfn.template import Source, StackSeen
 from holdfast.cfn.types import ALARM, KEY, TOPIC
+from holdfast.days import day
 from holdfast.kinds.table import template
 from holdfast.kinds.table.observed import TABLE, Observed
 from holdfast.model.facts import Encryption
-from holdfast.shared.account import ONLY_IN_TEMPLATES, IndexUse, StoreSeen
+from holdfast.shared.account import ONLY_IN_TEMPLATES, IndexUse, StoreSeen, Units
 from holdfast.shared.key.observed import ObservedKey, observe_key
 from holdfast.shared.live import Answer, Resource, shaped
 from holdfast.unknown import Unknown
@@ -24,6 +25,9 @@ USUAL = {"KeyState": "Enabled", "MultiRegion": False, "Origin": "AWS_KMS"}
 ROTATION_DAYS = 365  # what KMS does unless told otherwise
 UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
 OF_INDEX = ("IndexName", "KeySchema", "Projection")
+READS, WRITES = "ConsumedReadCapacityUnits", "ConsumedWriteCapacityUnits"
+NOT_COUNTED = Unknown("CloudWatch left it out, or was not asked")
+WEEK, MONTH = 7, 30  # whole days that are counted, and what there is of today
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +43,23 @@ class Answers:
     owner: str | Unknown | None = None  # the stack that made it
 
 
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What CloudWatch counts of a table; ``index`` is None for the table itself, which leaves its indexes out."""
+
+    name: str
+    table: str
+    index: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What stands around the tables of an account: keys, alarms, topics, and how often indexes were read."""
+    """What stands around the tables of an account: keys, alarms, topics, and how much they were read and written."""
 
     keys: Mapping[str, Key]
     alarms: Collection[Answer] | Unknown
     topics: Collection[str] | Unknown
-    reads: Mapping[tuple[str, str], float] | Unknown
+    units: Mapping[Metric, Units | Unknown]
 
 
 def seen(found: Mapping[str, Answers], around: Surroundings, region: str | None = None) -> dict[str, StoreSeen]:
@@ -102,7 +115,11 @@ def _seen(name: str, found: Answers, around: Surroundings, stack: StackSeen) -> 
         created=t if isinstance(t, Unknown) else _time(t.get("CreationDateTime")),
         items=_count(t, "ItemCount"),
         size=_count(t, "TableSizeBytes"),
-        indexes=_try(lambda: dict(_uses(name, _indexes(t, "Global"), around.reads)), t),
+        restorable=_try(lambda: _restorable(found.backups), found.backups),
+        without_key=_try(lambda: _without_key(t), t),
+        reads=around.units.get(Metric(READS, name), NOT_COUNTED),
+        writes=around.units.get(Metric(WRITES, name), NOT_COUNTED),
+        indexes=_try(lambda: dict(_uses(name, _indexes(t, "Global"), around.units)), t),
     )
 
 
@@ -187,10 +204,25 @@ def described(answer: Any) -> Answer | None:
     return table if isinstance(table, Mapping) and "TableName" in table and "TableStatus" in table else None
 
 
-def index_names(table: Answer) -> list[str]:
-    """The indexes of a table that can be asked about by name."""
+def metrics(name: str, table: Answer) -> list[Metric]:
+    """What is asked of CloudWatch about a table and those of its indexes that can be asked about by name."""
     found = _try(lambda: [i.get("IndexName") for i in _indexes(table, "Global")])
-    return [] if isinstance(found, Unknown) else [name for name in found if isinstance(name, str)]
+    indexes = [] if isinstance(found, Unknown) else [Metric(READS, name, i) for i in found if isinstance(i, str)]
+    return [Metric(READS, name), Metric(WRITES, name), *indexes]
+
+
+def units(results: Sequence[Answer], today: date) -> Units | Unknown:
+    """What CloudWatch answered of one metric, in as many pages; a day without units has no data point."""
+    if not results or results[-1].get("StatusCode", "Complete") != "Complete":
+        return NOT_COUNTED
+
+    def counted() -> Units:
+        days = [(day(on), float(n)) for r in results for on, n in zip(r["Timestamps"], r["Values"], strict=True)]
+        week, month = (sum(n for on, n in days if (today - on).days <= many) for many in (WEEK, MONTH))
+        return Units(week, month, max((on for on, n in days if n > 0), default=None))
+
+    found: Units | Unknown = _try(counted)
+    return found
 
 
 def _indexes(t: Any, kind: str) -> list[Answer]:
@@ -213,6 +245,17 @@ def _recovery(backups: Any) -> dict[str, Any]:
     on = pitr.get("PointInTimeRecoveryStatus", "DISABLED") == "ENABLED"
     days = pitr.get("RecoveryPeriodInDays")
     return {"PointInTimeRecoveryEnabled": on} | ({} if days is None else {"RecoveryPeriodInDays": days})
+
+
+def _restorable(backups: Any) -> datetime | Unknown | None:
+    pitr = backups["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
+    on = pitr.get("PointInTimeRecoveryStatus", "DISABLED") == "ENABLED"
+    return _time(pitr.get("EarliestRestorableDateTime")) if on else None
+
+
+def _without_key(t: Any) -> datetime | Unknown | None:
+    since = t.get("SSEDescription", {}).get("InaccessibleEncryptionDateTime")
+    return None if since is None else _time(since)
 
 
 def _expiry(ttl: Answer) -> dict[str, Any]:
@@ -255,18 +298,15 @@ def _policy(policy: Any) -> dict[str, Any] | None:
     return {"PolicyDocument": json.loads(text)} if text else None
 
 
-def _uses(
-    name: str, indexes: list[Answer], reads: Mapping[tuple[str, str], float] | Unknown
-) -> Iterator[tuple[str, IndexUse]]:
+def _uses(name: str, indexes: list[Answer], units: Mapping[Metric, Units | Unknown]) -> Iterator[tuple[str, IndexUse]]:
     for index in indexes:
         own = index["IndexName"]
-        known = reads if isinstance(reads, Unknown) else reads.get((name, own), Unknown("CloudWatch left it out"))
         yield (
             own,
             IndexUse(
                 items=_count(index, "ItemCount"),
                 size=_count(index, "IndexSizeBytes"),
-                reads=known,
+                reads=units.get(Metric(READS, name, own), NOT_COUNTED),
                 status=str(index.get("IndexStatus", "ACTIVE")),
             ),
         )
