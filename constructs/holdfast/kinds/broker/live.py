@@ -20,8 +20,11 @@ BROKERS = listing("kafka", "ListClusters", "brokers", "ClusterInfoList", NEXT)
 TOPICS = Call(
     service="kafka",
     operation="ListTopics",
-    action="kafka-cluster:DescribeTopic",  # this API asks for what Kafka's own clients need
-    also=("kafka-cluster:Connect",),
+    action="kafka:ListTopics",
+    also=(
+        "kafka-cluster:Connect",
+        "kafka-cluster:DescribeTopic",
+    ),  # this API asks for what Kafka's own clients need, too
     reads="the list of topics",
     member="Topics",
     page=NEXT,
@@ -30,8 +33,8 @@ TOPICS = Call(
 TOPIC = Call(
     service="kafka",
     operation="DescribeTopic",
-    action="kafka-cluster:DescribeTopicDynamicConfiguration",
-    also=("kafka-cluster:Connect", "kafka-cluster:DescribeTopic"),
+    action="kafka:DescribeTopic",
+    also=("kafka-cluster:Connect", "kafka-cluster:DescribeTopic", "kafka-cluster:DescribeTopicDynamicConfiguration"),
     reads="the topic",
     member="TopicName",
     resource=ARNS,
