@@ -64,7 +64,7 @@ TEMPLATE = Call(
     member="TemplateBody",
     resource=STACK,
 )
-ALARMS = listing("cloudwatch", "DescribeAlarms", "alarms", "MetricAlarms", NEXT)
+ALARMS = listing("cloudwatch", "DescribeAlarms", "alarms", "MetricAlarms", NEXT, "arn:aws:cloudwatch:*:*:alarm:*")
 TOPICS = listing("sns", "ListTopics", "the topics that alarms tell", "Topics", NEXT)
 METRICS = listing("cloudwatch", "GetMetricData", "reads of indexes", "MetricDataResults", NEXT)
 FUNCTIONS = listing("lambda", "ListFunctions", "variables of Lambda functions", "Functions", ("Marker", "NextMarker"))

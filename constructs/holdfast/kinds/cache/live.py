@@ -12,17 +12,19 @@ from holdfast.shared.calls import Call, listing
 from holdfast.shared.live import Answer, Resource, StackResources, shaped, tags
 from holdfast.unknown import Unknown
 
-CACHES = listing("elasticache", "DescribeReplicationGroups", "caches", "ReplicationGroups", MARKER)
-NODES = listing("elasticache", "DescribeCacheClusters", "nodes of caches", "CacheClusters", MARKER)
-PARAMETERS = listing("elasticache", "DescribeCacheParameters", "parameters of the cache", "Parameters", MARKER)
-USER_GROUPS = listing("elasticache", "DescribeUserGroups", "user groups of caches", "UserGroups", MARKER)
-USERS = listing("elasticache", "DescribeUsers", "users of caches", "Users", MARKER)
+ARNS = "arn:aws:elasticache:*:*:*"  # caches, groups of parameters, users
+CACHES = listing("elasticache", "DescribeReplicationGroups", "caches", "ReplicationGroups", MARKER, ARNS)
+NODES = listing("elasticache", "DescribeCacheClusters", "nodes of caches", "CacheClusters", MARKER, ARNS)
+PARAMETERS = listing("elasticache", "DescribeCacheParameters", "parameters of the cache", "Parameters", MARKER, ARNS)
+USER_GROUPS = listing("elasticache", "DescribeUserGroups", "user groups of caches", "UserGroups", MARKER, ARNS)
+USERS = listing("elasticache", "DescribeUsers", "users of caches", "Users", MARKER, ARNS)
 TAGS = Call(
     service="elasticache",
     operation="ListTagsForResource",
     action="elasticache:ListTagsForResource",
     reads="tags of the cache",
     member="TagList",
+    resource=ARNS,
 )
 NO_GROUP = "nobody"  # the group of a cache that has none, and so no users of its own
 

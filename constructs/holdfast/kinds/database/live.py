@@ -15,10 +15,13 @@ from holdfast.shared.calls import listing
 from holdfast.shared.live import Answer, Resource, StackResources, shaped, tags
 from holdfast.unknown import Unknown
 
-INSTANCES = listing("rds", "DescribeDBInstances", "databases", "DBInstances", MARKER)
-CLUSTERS = listing("rds", "DescribeDBClusters", "database clusters", "DBClusters", MARKER)  # DocumentDB's too
-PARAMETERS = listing("rds", "DescribeDBParameters", "parameters of the database", "Parameters", MARKER)
-CLUSTER_PARAMETERS = listing("rds", "DescribeDBClusterParameters", "parameters of the cluster", "Parameters", MARKER)
+ARNS = "arn:aws:rds:*:*:*"  # instances, clusters and groups of parameters
+INSTANCES = listing("rds", "DescribeDBInstances", "databases", "DBInstances", MARKER, ARNS)
+CLUSTERS = listing("rds", "DescribeDBClusters", "database clusters", "DBClusters", MARKER, ARNS)  # DocumentDB's too
+PARAMETERS = listing("rds", "DescribeDBParameters", "parameters of the database", "Parameters", MARKER, ARNS)
+CLUSTER_PARAMETERS = listing(
+    "rds", "DescribeDBClusterParameters", "parameters of the cluster", "Parameters", MARKER, ARNS
+)
 
 
 def read(c: ReadContext, store: Database, name: str) -> Found | Unknown | None:
