@@ -257,9 +257,10 @@ class _Reader:
         return tables.Surroundings(keys=keys, alarms=watching, topics=known, reads=self._reads(there, now))
 
     def _key(self, arn: str) -> tables.Key:
-        described = self._ask(Part.KEYS, calls.DESCRIBE_KEY, arn, KeyId=arn)
-        if isinstance(described, Unknown):
-            return described
+        try:
+            described = self._api.call(calls.DESCRIBE_KEY, KeyId=arn)
+        except CallError as failure:
+            return tables.DELETED_KEY if failure.kind is Kind.GONE else self._hole(Part.KEYS, failure, arn)
         if tables.of_aws(described):
             return Encryption.AWS_MANAGED
         rotation = self._ask(Part.KEYS, calls.KEY_ROTATION, arn, KeyId=arn)

@@ -805,10 +805,12 @@ def test_personal_tables_are_those_that_the_key_rules_ask_about() -> None:
         ("ARCHIVING", Outcome.FAIL),
         ("ARCHIVED", Outcome.FAIL),
         ("CREATING", Outcome.UNKNOWN),
+        ("UNHEARD_OF", Outcome.UNKNOWN),
+        (Unknown("no answer"), Outcome.UNKNOWN),
         ("UPDATING", Outcome.PASS),
     ],
 )
-def test_a_table_that_nobody_can_read_is_not_live(status: str, outcome: Outcome) -> None:
+def test_l11_a_table_that_nobody_can_read_is_not_live(status: str | Unknown, outcome: Outcome) -> None:
     assert one(look(with_table(few(), PRICES, status=status)), "HF601", PRICES).outcome is outcome
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from holdfast.cfn.types import KEY
 from holdfast.kinds.broker import types
 from holdfast.kinds.broker.declaration import Broker
-from holdfast.kinds.live import NEXT, Found, ReadContext, Reading
+from holdfast.kinds.live import NEXT, Found, ReadContext, Reading, status
 from holdfast.shared.account import Aspect
 from holdfast.shared.calls import Call, listing
 from holdfast.shared.live import KEPT, Answer, Resource, StackResources, shaped
@@ -57,7 +57,7 @@ def read(c: ReadContext, store: Broker, name: str) -> Found | Unknown | None:
     if answer is None:
         return None
     arn = answer["ClusterArn"]
-    found = Found(arn=arn, logical_id=c.id(types.BROKER, arn))
+    found = Found(arn=arn, logical_id=c.id(types.BROKER, arn), status=status(answer, "State"))
     c.add(types.BROKER, arn, broker(answer, c.own, _settings(c, answer, found)))
     topics = c.ask_all(TOPICS, name, ClusterArn=arn)
     if isinstance(topics, Unknown):

@@ -6,7 +6,7 @@ from holdfast.cfn.types import KEY
 from holdfast.kinds.cache import types
 from holdfast.kinds.cache.declaration import Cache
 from holdfast.kinds.cache.settings import PARAMETERS as SETTINGS
-from holdfast.kinds.live import MARKER, Found, ReadContext, Reading
+from holdfast.kinds.live import MARKER, Found, ReadContext, Reading, status
 from holdfast.shared.account import Aspect
 from holdfast.shared.calls import Call, listing
 from holdfast.shared.live import Answer, Resource, StackResources, shaped, tags
@@ -36,7 +36,7 @@ def read(c: ReadContext, _: Cache, name: str) -> Found | Unknown | None:
     g = next((g for g in listed if g["ReplicationGroupId"] == name), None)
     if g is None:
         return None
-    found = Found(arn=g["ARN"], logical_id=c.id(types.CACHE, name))
+    found = Found(arn=g["ARN"], logical_id=c.id(types.CACHE, name), status=status(g, "Status"))
     nodes = c.listed[NODES]
     if isinstance(nodes, Unknown):
         found.unread[Aspect.NODES] = found.unread[Aspect.PARAMETERS] = found.unread[Aspect.GROUPS] = nodes

@@ -22,6 +22,8 @@ Key = Resource | Encryption | Unknown  # a customer's, AWS's, or one that cannot
 KEPT = {"DeletionPolicy": ONLY_IN_TEMPLATES, "UpdateReplacePolicy": ONLY_IN_TEMPLATES}
 USUAL = {"KeyState": "Enabled", "MultiRegion": False, "Origin": "AWS_KMS"}
 ROTATION_DAYS = 365  # what KMS does unless told otherwise
+DELETED = Unknown("the key is deleted")
+DELETED_KEY = shaped(KEY, {"EnableKeyRotation": DELETED, "KeyPolicy": DELETED, "KeyState Deleted": True}, **KEPT)
 UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
 OF_INDEX = ("IndexName", "KeySchema", "Projection")
 
