@@ -390,6 +390,35 @@ def test_no_value_leaves_a_function_but_that_of_a_variable_for_tables() -> None:
     assert found == {"gone": None, "orders": None, "theirs": ("999999999999", "eu-west-1")}
 
 
+def test_l8_tables_of_others_are_no_guess_and_lists_and_json_are_read() -> None:
+    variables = {
+        "ROUTE_TABLE": "rtb-0123456789abcdef0",
+        "MAIN_TABLE_2": "rtb-0123456789abcdef0",
+        "ATHENA_TABLE": "clicks",
+        "PG_TABLE": "invoices",
+        "REPORTS_GLUE_TABLE_NAME": "reports",
+        "TABLES": "orders, gone;carts",
+        "LISTED_TABLES": '["orders-2", "gone-2"]',
+        "CONFIG": '{"tableName": "gone-3", "sources": [{"of": "orders-3"}], "apiToken": {"table": "s3cr3t"}, "n": 1}',
+        "PLAIN": "orders-4,whatever",
+        "TABLE_ARNS": "arn:aws-cn:dynamodb:cn-north-1:1:table/far,arn:aws:dynamodb:us-east-1:1:table/near/index/i",
+        "BROKEN_TABLE": '{"orders',
+        "DEEP": "[" * 4000,
+    }
+    function = {"FunctionName": "f", "Environment": {"Variables": variables}}
+    found = [
+        (m.where.rpartition(" ")[2], m.table)
+        for m in mentions.in_functions([function], {"orders", "orders-2", "orders-3", "orders-4"})
+    ]
+    assert found == [
+        *(("TABLES", name) for name in ("orders", "gone", "carts")),
+        *(("LISTED_TABLES", name) for name in ("orders-2", "gone-2")),
+        *(("CONFIG", name) for name in ("gone-3", "orders-3")),
+        ("PLAIN", "orders-4"),
+        *(("TABLE_ARNS", name) for name in ("far", "near")),
+    ]
+
+
 def test_an_index_that_is_being_deleted_is_none_and_one_that_is_being_built_says_so() -> None:
     whole = {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}], "Projection": {"ProjectionType": "ALL"}}
     listed = [
