@@ -15,7 +15,7 @@ from holdfast.audit.presence import deployed, present
 from holdfast.audit.remedy import advised, first
 from holdfast.audit.rows import Row, StackRow, row, running
 from holdfast.audit.seen import Seen
-from holdfast.audit.strangers import not_read, strangers, unreadable
+from holdfast.audit.strangers import misplaced, not_read, strangers, unreadable
 from holdfast.cfn.template import Source
 from holdfast.contract.history import History
 from holdfast.days import day
@@ -76,7 +76,7 @@ def audit(
         rows += [row(s) for s in by_name.values()]
         findings += rest
         places += corrected
-    findings += [*strangers(every, accounts), *not_read(estate, wanted, read)]
+    findings += [*strangers(every, accounts), *misplaced(estate, accounts), *not_read(estate, wanted, read)]
     findings += judged_mentions(every, accounts, mentions, estate)
     findings += tables.twins(every, accounts) if len({p.env for p in places}) > 1 else []
     findings += unreadable(accounts)
