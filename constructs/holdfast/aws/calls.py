@@ -56,6 +56,7 @@ KEY_POLICY = _kms("GetKeyPolicy", "the key policy", "Policy")
 GRANTS = replace(_kms("ListGrants", "grants of the key", "Grants"), page=("Marker", "NextMarker"))
 STACKS = listing("cloudformation", "DescribeStacks", "the list of stacks", "Stacks", NEXT)
 DELETED_STACKS = listing("cloudformation", "ListStacks", "the list of deleted stacks", "StackSummaries", NEXT)
+EVENTS = listing("cloudformation", "DescribeStackEvents", "when the stack was last updated", "StackEvents", NEXT, STACK)
 TEMPLATE = Call(
     service="cloudformation",
     operation="GetTemplate",
@@ -87,6 +88,7 @@ READ: tuple[Call, ...] = (
     KEY_POLICY,
     STACKS,
     DELETED_STACKS,
+    EVENTS,
     TEMPLATE,
     ALARMS,
     TOPICS,

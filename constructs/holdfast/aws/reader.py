@@ -31,6 +31,7 @@ WORKERS = 12  # for each operation, so that one that is throttled leaves the oth
 READ_DAYS = 30
 METRICS_PER_CALL = 500
 DAY = 86_400
+SUCCEEDED = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
 YAML = "its template is YAML, and only JSON is read (`cdk import` stores YAML, the first deploy that changes it JSON)"
 STACK_TAG = "aws:cloudformation:stack-name"  # it stays when the stack is deleted and the table is kept
 
@@ -354,8 +355,22 @@ class _Reader:
             status=stack["StackStatus"],
             created=stack["CreationTime"],
             updated=stack.get("LastUpdatedTime"),
+            succeeded=self._succeeded(stack) if "ROLLBACK" in stack["StackStatus"] else None,
             exports={o["ExportName"]: o["OutputValue"] for o in stack.get("Outputs", ()) if "ExportName" in o},
         )
+
+    def _succeeded(self, stack: Mapping[str, Any]) -> datetime | None:
+        """When a stack was last made or updated with success; CloudFormation keeps its events for ninety days."""
+        try:
+            for page in self._api.pages(calls.EVENTS, StackName=stack["StackName"]):
+                for event in page["StackEvents"]:
+                    itself = event.get("PhysicalResourceId") == stack.get("StackId")
+                    if itself and event.get("ResourceStatus") in SUCCEEDED and event.get("Timestamp"):
+                        when: datetime = event["Timestamp"]
+                        return when
+        except CallError as failure:
+            self._hole(Part.STACKS, failure, stack["StackName"])
+        return None
 
     def _deleted(self) -> dict[str, datetime] | Unknown:
         """The stacks that CloudFormation still lists after their deletion, for ninety days."""

@@ -57,18 +57,19 @@ class StackLive:
     seen: StackSeen | Unknown  # the template may be unreadable, or YAML
     status: str
     created: datetime
-    updated: datetime | None  # also where that update was rolled back
+    updated: datetime | None  # also where that update did not succeed
+    succeeded: datetime | None = None  # when one last did, where the last one did not; None: it is not known
     exports: Mapping[str, str] = field(default_factory=dict)  # what other stacks import
 
     @property
     def last(self) -> datetime:
-        """When it was last updated, or made."""
-        return self.updated or self.created
+        """When it was last updated with success, or made."""
+        return self.succeeded or self.updated or self.created
 
     @property
     def rolled_back(self) -> bool:
-        """Whether the last update changed nothing: CloudFormation does not say when the one before it was."""
-        return self.updated is not None and "ROLLBACK" in self.status
+        """Whether the last update changed nothing, and it is not known when one before it did."""
+        return self.updated is not None and "ROLLBACK" in self.status and self.succeeded is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -342,7 +342,7 @@ def test_an_update_that_was_rolled_back_does_not_make_the_gap_younger() -> None:
     assert (made.last, made.rolled_back) == (CREATED, False)
 
 
-def test_what_is_declared_as_not_deployed_is_no_gap() -> None:
+def test_l13_what_is_declared_as_not_deployed_is_no_gap() -> None:
     seen = few(REGION)
     assert isinstance(seen.stacks, Mapping)
     waiting = next(p for p in PLACES.values() if p.env in p.stack.undeployed and p.tables)
