@@ -44,11 +44,14 @@ def in_functions(functions: Iterable[Mapping[str, Any]], names: Collection[str])
     for function in functions:
         for variable, value in function.get("Environment", {}).get("Variables", {}).items():
             where = f"function {function['FunctionName']}, variable {variable}"
-            for label, text in dict.fromkeys(_texts(variable, str(value))):
+            texts = dict.fromkeys(_texts(variable, str(value)))
+            # Of several names none is taken for a table unless another is one: other databases have tables, too.
+            guess = len(texts) == 1 or any(text in names or ARN.match(text) for _, text in texts)
+            for label, text in texts:
                 arn = ARN.match(text)
                 if arn and NAME.fullmatch(arn[3]):
                     yield Mention(where=where, kind="variable", table=arn[3], place=(arn[2], arn[1]))
-                elif text in names or _guessed(label, text):
+                elif text in names or (guess and _guessed(label, text)):
                     yield Mention(where=where, kind="variable", table=text)
 
 

@@ -443,6 +443,7 @@ def test_l8_tables_of_others_are_no_guess_and_lists_and_json_are_read() -> None:
         "LISTED_TABLES": '["orders-2", "gone-2"]',
         "CONFIG": '{"tableName": "gone-3", "sources": [{"of": "orders-3"}], "apiToken": {"table": "s3cr3t"}, "n": 1}',
         "PLAIN": "orders-4,whatever",
+        "PARTITIONED_TABLES": "media_streams,operation_logs",  # of a function that keeps PostgreSQL
         "TABLE_ARNS": "arn:aws-cn:dynamodb:cn-north-1:1:table/far,arn:aws:dynamodb:us-east-1:1:table/near/index/i",
         "BROKEN_TABLE": '{"orders',
         "DEEP": "[" * 4000,
