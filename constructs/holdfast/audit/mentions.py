@@ -26,7 +26,7 @@ from holdfast.unknown import Unknown
 ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:([a-z0-9*?-]*):([0-9*?]*):table/([A-Za-z0-9_.*?-]{1,255})(?=/|$)")
 NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 # Variables whose value is taken for a table although none is known by it; those of secrets never are.
-VARIABLE = re.compile(r"(?:^|_)TABLES?(?:_?(?:NAME|ARN))?(?:_?V?[0-9]+)?$", re.IGNORECASE)
+VARIABLE = re.compile(r"(?:^|_)TABLES?(?:_?(?:NAMES?|ARNS?))?(?:_?V?[0-9]+)?$", re.IGNORECASE)
 SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 SWITCH = re.compile(r"true|false|yes|no|on|off|none|null|[0-9.]+", re.IGNORECASE)
 # Other things that are called tables: of routes, and of databases and catalogs that a variable names.
@@ -64,10 +64,9 @@ def _texts(label: str, value: str) -> Iterator[tuple[str, str]]:
             return
     except (ValueError, RecursionError):
         pass
-    parts = value.replace(";", ",").split(",")
-    if VARIABLE.search(label):
-        parts = [word for part in parts for word in part.split()]
-    yield from ((label, part.strip()) for part in parts)
+    # Elsewhere a word between commas may be anything.
+    listed = "TABLE" in label.upper() or "arn:aws" in value
+    yield from ((label, part) for part in (re.split(r"[\s,;]+", value.strip()) if listed else [value]))
 
 
 def _leaves(label: str, value: Any) -> Iterator[tuple[str, str]]:

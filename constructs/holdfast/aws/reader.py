@@ -21,7 +21,7 @@ from holdfast.kinds.table import live as tables
 from holdfast.kinds.table.template import table_names
 from holdfast.model.facts import Encryption
 from holdfast.policy.required import DEFAULT
-from holdfast.shared.account import Account, Mention, Part, StackLive, Stores, StoreSeen, Unreadable
+from holdfast.shared.account import SUCCEEDED, Account, Mention, Part, StackLive, Stores, StoreSeen, Unreadable
 from holdfast.shared.calls import Call
 from holdfast.unknown import Unknown
 
@@ -31,7 +31,6 @@ WORKERS = 12  # for each operation, so that one that is throttled leaves the oth
 READ_DAYS = 30
 METRICS_PER_CALL = 500
 DAY = 86_400
-SUCCEEDED = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
 YAML = "its template is YAML, and only JSON is read (`cdk import` stores YAML, the first deploy that changes it JSON)"
 STACK_TAG = "aws:cloudformation:stack-name"  # it stays when the stack is deleted and the table is kept
 
@@ -355,12 +354,14 @@ class _Reader:
             status=stack["StackStatus"],
             created=stack["CreationTime"],
             updated=stack.get("LastUpdatedTime"),
-            succeeded=self._succeeded(stack) if "ROLLBACK" in stack["StackStatus"] else None,
+            succeeded=self._succeeded(stack),
             exports={o["ExportName"]: o["OutputValue"] for o in stack.get("Outputs", ()) if "ExportName" in o},
         )
 
     def _succeeded(self, stack: Mapping[str, Any]) -> datetime | None:
-        """When a stack was last made or updated with success; CloudFormation keeps its events for ninety days."""
+        """When an update last succeeded, where the last did not; CloudFormation keeps events for ninety days."""
+        if stack["StackStatus"] in SUCCEEDED or not stack.get("LastUpdatedTime"):
+            return None
         try:
             for page in self._api.pages(calls.EVENTS, StackName=stack["StackName"]):
                 for event in page["StackEvents"]:

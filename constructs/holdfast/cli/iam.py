@@ -15,7 +15,6 @@ from holdfast.shared.calls import Scope, policy
 
 LONGEST = 6_144  # characters of a managed policy, which IAM counts without white space
 ELSE = "make it an inline policy of a role, which takes 10,240, or give --env for a shorter one"
-ELSE = "make it an inline policy of a role, which takes 10,240, or give --env for a shorter one"
 
 
 def arguments(command: argparse.ArgumentParser) -> None:

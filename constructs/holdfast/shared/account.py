@@ -14,6 +14,8 @@ from holdfast.unknown import Unknown
 
 # DeletionPolicy and UpdateReplacePolicy of a live table or key: the template that was deployed says, not the API.
 ONLY_IN_TEMPLATES = Unknown("the API does not show it, only the deployed template does")
+# States of a stack whose last change is what runs.
+SUCCEEDED = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
 NOT_ASKED = Unknown("it is not asked of this kind of store")
 
 
@@ -68,8 +70,8 @@ class StackLive:
 
     @property
     def rolled_back(self) -> bool:
-        """Whether the last update changed nothing, and it is not known when one before it did."""
-        return self.updated is not None and "ROLLBACK" in self.status and self.succeeded is None
+        """Whether the last update did not succeed, and it is not known when one before it did."""
+        return self.updated is not None and self.status not in SUCCEEDED and self.succeeded is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

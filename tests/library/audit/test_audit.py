@@ -337,7 +337,7 @@ def test_an_update_that_was_rolled_back_does_not_make_the_gap_younger() -> None:
     found = unprotected(history=story(), status="UPDATE_ROLLBACK_COMPLETE")
     gap = one(found, "HF001", ORDERS).gap
     assert gap
-    assert gap.age.endswith("at least 78 days since the stack's last update (that of 2026-02-04 was rolled back)")
+    assert gap.age.endswith("at least 78 days since the stack's last update (that of 2026-02-04 did not succeed)")
     made = StackLive(seen=Unknown(""), status="ROLLBACK_COMPLETE", created=CREATED, updated=None)
     assert (made.last, made.rolled_back) == (CREATED, False)
 

@@ -442,7 +442,8 @@ def test_l8_tables_of_others_are_no_guess_and_lists_and_json_are_read() -> None:
         "TABLES": "orders, gone;carts",
         "LISTED_TABLES": '["orders-2", "gone-2"]',
         "CONFIG": '{"tableName": "gone-3", "sources": [{"of": "orders-3"}], "apiToken": {"table": "s3cr3t"}, "n": 1}',
-        "PLAIN": "orders-4,whatever",
+        "TABLE_LIST": "orders-4 ; whatever",
+        "FEATURES": "orders,billing",  # words
         "PARTITIONED_TABLES": "media_streams,operation_logs",  # of a function that keeps PostgreSQL
         "TABLE_ARNS": "arn:aws-cn:dynamodb:cn-north-1:1:table/far,arn:aws:dynamodb:us-east-1:1:table/near/index/i",
         "BROKEN_TABLE": '{"orders',
@@ -457,7 +458,7 @@ def test_l8_tables_of_others_are_no_guess_and_lists_and_json_are_read() -> None:
         *(("TABLES", name) for name in ("orders", "gone", "carts")),
         *(("LISTED_TABLES", name) for name in ("orders-2", "gone-2")),
         *(("CONFIG", name) for name in ("gone-3", "orders-3")),
-        ("PLAIN", "orders-4"),
+        ("TABLE_LIST", "orders-4"),
         *(("TABLE_ARNS", name) for name in ("far", "near")),
     ]
 

@@ -21,10 +21,8 @@ TOPICS = Call(
     service="kafka",
     operation="ListTopics",
     action="kafka:ListTopics",
-    also=(
-        "kafka-cluster:Connect",
-        "kafka-cluster:DescribeTopic",
-    ),  # this API asks for what Kafka's own clients need, too
+    # This API asks for what Kafka's own clients need, too.
+    also=("kafka-cluster:Connect", "kafka-cluster:DescribeTopic"),
     reads="the list of topics",
     member="Topics",
     page=NEXT,
