@@ -15,7 +15,7 @@ from holdfast.audit.presence import deployed, present
 from holdfast.audit.remedy import advised, first
 from holdfast.audit.rows import Row, StackRow, row, running
 from holdfast.audit.seen import Seen
-from holdfast.audit.strangers import not_read, strangers, unreadable
+from holdfast.audit.strangers import misplaced, not_read, strangers, unreadable
 from holdfast.cfn.template import Source
 from holdfast.contract.history import History
 from holdfast.days import day
@@ -80,7 +80,8 @@ def audit(
         findings += rest
         ways += deploys
         places += there
-    findings += [*strangers(every, accounts, estate.foreign), *not_read(estate, wanted, read)]
+    findings += [*strangers(every, accounts, estate.foreign), *misplaced(estate, accounts)]
+    findings += not_read(estate, wanted, read)
     findings += judged_mentions(every, accounts, mentions, estate)
     findings += tables.twins(every, accounts) if len({p.env for p in places}) > 1 else []
     findings += unreadable(accounts)

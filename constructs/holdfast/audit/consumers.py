@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from holdfast.model.regions import via
 from holdfast.shared.key.policy import USE
 from holdfast.unknown import Unknown
 
@@ -135,7 +136,7 @@ def policy(key: NewKey) -> dict[str, Any]:
         "Effect": "Allow",
         "Action": [f"kms:{action}" for action in USE],
         "Resource": key.arn,
-        "Condition": {"StringEquals": {"kms:ViaService": key.service}},
+        "Condition": {"StringEquals": {"kms:ViaService": via(key.region, "dynamodb")}},
     }
     return {"Version": "2012-10-17", "Statement": [statement]}
 

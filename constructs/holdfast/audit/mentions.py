@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,29 +26,64 @@ from holdfast.unknown import Unknown
 ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:([a-z0-9*?-]*):([0-9*?]*):table/([A-Za-z0-9_.*?-]{1,255})(?=/|$)")
 NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 # Variables whose value is taken for a table although none is known by it; those of secrets never are.
-VARIABLE = re.compile(r"(?:^|_)TABLES?(?:_?(?:NAME|ARN))?(?:_?V?[0-9]+)?$", re.IGNORECASE)
+VARIABLE = re.compile(r"(?:^|_)TABLES?(?:_?(?:NAMES?|ARNS?))?(?:_?V?[0-9]+)?$", re.IGNORECASE)
 SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 SWITCH = re.compile(r"true|false|yes|no|on|off|none|null|[0-9.]+", re.IGNORECASE)
+# Other things that are called tables: of routes, and of databases and catalogs that a variable names.
+OTHER_ID = re.compile(r"(?:tgw-)?rtb-[0-9a-f]+$")
+OTHERS = re.compile(
+    r"(?:^|_)(?:ATHENA|AURORA|BIGQUERY|BIGTABLE|BQ|CASSANDRA|CLICKHOUSE|DELTA|GLUE|HBASE|HIVE|HUDI|ICEBERG|KEYSPACES|LAKE|MARIADB|"
+    r"MYSQL|ORACLE|PG|POSTGRES|POSTGRESQL|PSQL|RDS|REDSHIFT|ROUTE|ROUTING|SNOWFLAKE|SPARK|SQL|SQLITE|TIMESTREAM|TRINO)_",
+    re.IGNORECASE,
+)
 WILD = frozenset("*?")
 
 
 def in_functions(functions: Iterable[Mapping[str, Any]], names: Collection[str]) -> Iterator[Mention]:
-    """Variables that hold an ARN or the name of a table, or call themselves a table. No other value leaves here."""
+    """Variables that hold ARNs or names of tables, or call themselves a table. No other value leaves here."""
     for function in functions:
         for variable, value in function.get("Environment", {}).get("Variables", {}).items():
             where = f"function {function['FunctionName']}, variable {variable}"
-            arn = ARN.match(value)
-            if arn and NAME.fullmatch(arn[3]):
-                yield Mention(where=where, kind="variable", table=arn[3], place=(arn[2], arn[1]))
-            elif value in names or _guessed(variable, value):
-                yield Mention(where=where, kind="variable", table=value)
+            texts = dict.fromkeys(_texts(variable, str(value)))
+            # Of several names none is taken for a table unless another is one: other databases have tables, too.
+            guess = len(texts) == 1 or any(text in names or ARN.match(text) for _, text in texts)
+            for label, text in texts:
+                arn = ARN.match(text)
+                if arn and NAME.fullmatch(arn[3]):
+                    yield Mention(where=where, kind="variable", table=arn[3], place=(arn[2], arn[1]))
+                elif text in names or (guess and _guessed(label, text)):
+                    yield Mention(where=where, kind="variable", table=text)
 
 
-def _guessed(variable: str, value: str) -> bool:
-    """Whether a variable calls itself a table, and its value could be the name of one."""
-    if SECRET.search(variable) or SWITCH.fullmatch(value):
+def _texts(label: str, value: str) -> Iterator[tuple[str, str]]:
+    """What a variable holds, one by one, each with what it is called: it may be a list or JSON."""
+    try:
+        found = json.loads(value) if value.lstrip()[:1] in ("[", "{") else None
+        if found is not None:
+            yield from _leaves(label, found)
+            return
+    except (ValueError, RecursionError):
+        pass
+    # Elsewhere a word between commas may be anything.
+    listed = "TABLE" in label.upper() or "arn:aws" in value
+    yield from ((label, part) for part in (re.split(r"[\s,;]+", value.strip()) if listed else [value]))
+
+
+def _leaves(label: str, value: Any) -> Iterator[tuple[str, str]]:
+    match value:
+        case str():
+            yield label, value
+        case list():
+            yield from (leaf for v in value for leaf in _leaves(label, v))
+        case dict():
+            yield from (leaf for k, v in value.items() for leaf in _leaves(f"{label}_{k}", v))
+
+
+def _guessed(label: str, value: str) -> bool:
+    """Whether a variable calls itself a table of DynamoDB, and its value could be the name of one."""
+    if SECRET.search(label) or SWITCH.fullmatch(value) or OTHERS.search(label) or OTHER_ID.match(value):
         return False
-    return bool(VARIABLE.search(variable) and NAME.fullmatch(value))
+    return bool(VARIABLE.search(label) and NAME.fullmatch(value))
 
 
 def in_event_sources(mappings: Iterable[Mapping[str, Any]]) -> Iterator[Mention]:

@@ -8,6 +8,7 @@ from holdfast.audit.advice import Way
 from holdfast.audit.seen import NOT_APPLIED, Seen
 from holdfast.kinds.kinds import kind_of
 from holdfast.kinds.table.declaration import Table
+from holdfast.kinds.table.live import manager
 from holdfast.model.facts import Guard
 from holdfast.rules import engine, live, presence
 from holdfast.rules.base import Finding, Rule
@@ -72,8 +73,10 @@ def _call(s: Seen, table: Table, rule: Rule, fix: str) -> str:
 
 
 def _untagged(s: Seen) -> bool:
-    """Whether tags are missing; one that says something else is not overwritten."""
-    seen = s.observed.tags if s.observed else {}
+    """Whether `fix` adds tags: it overwrites none, and tags no table that no stack manages."""
+    account, seen = s.found.account, s.observed.tags if s.observed else {}
+    if account is None or not isinstance(s.live, StoreSeen) or not isinstance(manager(account, s.live), str):
+        return False
     return not isinstance(seen, Unknown) and any(t not in seen for t in s.placed.policy.tags)
 
 

@@ -15,10 +15,11 @@ from holdfast.model.environment import Environment
 from holdfast.rules import engine, finding
 from holdfast.rules import strangers as rules
 from holdfast.rules.base import Finding
+from holdfast.rules.estate import PLACE
 from holdfast.rules.subjects import LiveStranger, Tagged, Unvisited
 from holdfast.shared.account import Account
 from holdfast.unknown import Unknown
-from holdfast.verdict import EXEMPT
+from holdfast.verdict import EXEMPT, fail
 
 RULES = engine.Rules(rules.RULES)
 
@@ -62,6 +63,18 @@ def _stores(every: Sequence[Placed], account: Account) -> Iterator[Finding]:
         if (name := name_in(arn)) not in known:
             said = engine.verdict(rules.STRANGER, Tagged(tags, every[0].policy))
             yield engine.outside(rules.STRANGER, said, name, arn)
+
+
+def misplaced(estate: Estate, accounts: Sequence[Account]) -> Iterator[Finding]:
+    """Stacks in an account for which they are not declared, as another one is."""
+    places = estate.placements()
+    for account in accounts:
+        stacks = {} if isinstance(account.stacks, Unknown) else account.stacks
+        meant = {p.name for p in places if here(account, p)}
+        for p in places:
+            if p.region == account.region and p.name in stacks and p.name not in meant:
+                said = fail(f"it is in account {account.id}, declared is {p.account}")
+                yield finding(PLACE, said, p, None, f"{account.id}/{p.region}/{p.name}", Source.DEPLOYED)
 
 
 # What could not be read

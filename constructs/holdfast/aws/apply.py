@@ -16,14 +16,14 @@ from holdfast.aws.session import Api, apis
 from holdfast.errors import InputError
 from holdfast.files import private_folder, write_private
 from holdfast.fix.plan import Change
-from holdfast.shared.calls import Call
+from holdfast.shared.calls import DECLARED, Call
 
 PATIENCE = 300.0  # seconds; a change of the key takes minutes
-TABLE = calls.TABLE
+OURS = calls.TABLE.replace("table/*", f"table/{DECLARED}")
 
 
 def _write(operation: str, says: str) -> Call:
-    return Call(service="dynamodb", operation=operation, action=f"dynamodb:{operation}", reads=says, resource=TABLE)
+    return Call(service="dynamodb", operation=operation, action=f"dynamodb:{operation}", reads=says, resource=OURS)
 
 
 CHANGES = {
@@ -35,7 +35,6 @@ CHANGES = {
         _write("TagResource", "changed tags"),
     )
 }
-VIA_DYNAMODB = {"StringLike": {"kms:ViaService": "dynamodb.*.amazonaws.com"}}
 # DynamoDB itself asks KMS on behalf of the caller that changes the key of a table, and only so is it allowed.
 GRANT = Call(
     service="kms",
@@ -43,7 +42,8 @@ GRANT = Call(
     action="kms:CreateGrant",
     reads="the key of the stack",
     resource=calls.KEY,
-    condition={"Bool": {"kms:GrantIsForAWSResource": "true"}} | VIA_DYNAMODB,
+    condition={"Bool": {"kms:GrantIsForAWSResource": "true"}},
+    via="dynamodb",
 )
 # And it uses the key as that caller.
 KEY_USE = Call(
@@ -53,7 +53,7 @@ KEY_USE = Call(
     also=("kms:Decrypt", "kms:Encrypt", "kms:ReEncrypt*"),
     reads="the key of the stack",
     resource=calls.KEY,
-    condition=VIA_DYNAMODB,
+    via="dynamodb",
 )
 READ_BACK = (
     calls.IDENTITY,

@@ -56,6 +56,7 @@ KEY_POLICY = _kms("GetKeyPolicy", "the key policy", "Policy")
 GRANTS = replace(_kms("ListGrants", "grants of the key", "Grants"), page=("Marker", "NextMarker"))
 STACKS = listing("cloudformation", "DescribeStacks", "the list of stacks", "Stacks", NEXT)
 DELETED_STACKS = listing("cloudformation", "ListStacks", "the list of deleted stacks", "StackSummaries", NEXT)
+EVENTS = listing("cloudformation", "DescribeStackEvents", "when the stack was last updated", "StackEvents", NEXT, STACK)
 TEMPLATE = Call(
     service="cloudformation",
     operation="GetTemplate",
@@ -64,7 +65,7 @@ TEMPLATE = Call(
     member="TemplateBody",
     resource=STACK,
 )
-ALARMS = listing("cloudwatch", "DescribeAlarms", "alarms", "MetricAlarms", NEXT)
+ALARMS = listing("cloudwatch", "DescribeAlarms", "alarms", "MetricAlarms", NEXT, "arn:aws:cloudwatch:*:*:alarm:*")
 TOPICS = listing("sns", "ListTopics", "the topics that alarms tell", "Topics", NEXT)
 METRICS = listing("cloudwatch", "GetMetricData", "reads and writes of tables and indexes", "MetricDataResults", NEXT)
 FUNCTIONS = listing("lambda", "ListFunctions", "variables of Lambda functions", "Functions", ("Marker", "NextMarker"))
@@ -87,6 +88,7 @@ READ: tuple[Call, ...] = (
     KEY_POLICY,
     STACKS,
     DELETED_STACKS,
+    EVENTS,
     TEMPLATE,
     ALARMS,
     TOPICS,

@@ -10,7 +10,6 @@ from holdfast.shared.calls import Call
 THROTTLED = frozenset(
     {
         "BandwidthLimitExceeded",
-        "LimitExceededException",
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
         "RequestThrottled",
@@ -41,6 +40,7 @@ REFUSED = frozenset(
     }
 )
 GONE = frozenset({"NotFoundException", "ResourceNotFoundException", "TableNotFoundException"})
+LIMITED = frozenset({"LimitExceeded", "LimitExceededException"})  # of how many there may be, never of how fast
 TRANSIENT = frozenset(
     {"InternalError", "InternalFailure", "InternalServerError", "RequestTimeout", "ServiceUnavailable"}
 )
@@ -87,6 +87,8 @@ def answered(call: Call, status: int, code: str, message: str) -> CallError:
         return CallError(call, Kind.CREDENTIALS, f"AWS does not accept the credentials ({code})", code)
     if code in GONE:
         return CallError(call, Kind.GONE, f"{call.operation}: it does not exist ({code})", code)
+    if code in LIMITED:
+        return CallError(call, Kind.OTHER, f"{call.operation}: a limit of AWS is reached ({said})", code)
     if status >= 500 or code in TRANSIENT:
         return CallError(call, Kind.TRANSIENT, f"{call.operation} failed again and again ({said})", code)
     return CallError(call, Kind.OTHER, f"{call.operation} failed ({said})", code)

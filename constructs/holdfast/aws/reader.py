@@ -22,7 +22,17 @@ from holdfast.kinds.table import live as tables
 from holdfast.kinds.table.template import table_names
 from holdfast.model.facts import Encryption
 from holdfast.policy.required import DEFAULT
-from holdfast.shared.account import Account, Mention, Part, StackLive, Stores, StoreSeen, Units, Unreadable
+from holdfast.shared.account import (
+    SUCCEEDED,
+    Account,
+    Mention,
+    Part,
+    StackLive,
+    Stores,
+    StoreSeen,
+    Units,
+    Unreadable,
+)
 from holdfast.shared.calls import Call
 from holdfast.unknown import Unknown
 
@@ -257,9 +267,10 @@ class _Reader:
         return tables.Surroundings(keys=keys, alarms=watching, topics=known, units=self._units(there, now))
 
     def _key(self, arn: str) -> tables.Key:
-        described = self._ask(Part.KEYS, calls.DESCRIBE_KEY, arn, KeyId=arn)
-        if isinstance(described, Unknown):
-            return described
+        try:
+            described = self._api.call(calls.DESCRIBE_KEY, KeyId=arn)
+        except CallError as failure:
+            return tables.DELETED_KEY if failure.kind is Kind.GONE else self._hole(Part.KEYS, failure, arn)
         if tables.of_aws(described):
             return Encryption.AWS_MANAGED
         rotation = self._ask(Part.KEYS, calls.KEY_ROTATION, arn, KeyId=arn)
@@ -344,8 +355,24 @@ class _Reader:
             status=stack["StackStatus"],
             created=stack["CreationTime"],
             updated=stack.get("LastUpdatedTime"),
+            succeeded=self._succeeded(stack),
             exports={o["ExportName"]: o["OutputValue"] for o in stack.get("Outputs", ()) if "ExportName" in o},
         )
+
+    def _succeeded(self, stack: Mapping[str, Any]) -> datetime | None:
+        """When an update last succeeded, where the last did not; CloudFormation keeps events for ninety days."""
+        if stack["StackStatus"] in SUCCEEDED or not stack.get("LastUpdatedTime"):
+            return None
+        try:
+            for page in self._api.pages(calls.EVENTS, StackName=stack["StackName"]):
+                for event in page["StackEvents"]:
+                    itself = event.get("PhysicalResourceId") == stack.get("StackId")
+                    if itself and event.get("ResourceStatus") in SUCCEEDED and event.get("Timestamp"):
+                        when: datetime = event["Timestamp"]
+                        return when
+        except CallError as failure:
+            self._hole(Part.STACKS, failure, stack["StackName"])
+        return None
 
     def _deleted(self) -> dict[str, datetime] | Unknown:
         """The stacks that CloudFormation still lists after their deletion, for ninety days."""

@@ -33,6 +33,7 @@ from holdfast.aws.options import Keys, Options
 from holdfast.aws.pace import ATTEMPTS, STOP, Pace, pause
 from holdfast.aws.wire import Wire
 from holdfast.errors import InputError
+from holdfast.model.regions import partition
 from holdfast.shared.calls import Call
 
 CONNECTIONS = 64
@@ -111,7 +112,7 @@ class Api:
         try:
             answer = self.call(IDENTITY)
             self.arn = str(answer.get("Arn", ""))
-            self.partition = (self.arn or "arn:aws:").split(":")[1]
+            self.partition = self.arn.split(":")[1] if self.arn else partition(self.region)
         except CallError as failure:
             raise InputError(self._hopeless(failure)) from None
         found = str(answer["Account"])

@@ -11,7 +11,7 @@ from holdfast.cfn.template import Source
 from holdfast.estate.estate import Estate
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table.declaration import Table
-from holdfast.kinds.table.live import observed
+from holdfast.kinds.table.live import manager, observed
 from holdfast.model.environment import Environment
 from holdfast.model.facts import Durable, Encryption, Guard
 from holdfast.model.provenance import Fact
@@ -180,14 +180,24 @@ def _step(
         case Guard.TAGS:
             assert not isinstance(seen.tags, Unknown)
             missing = {k: v for k, v in (placed.tags | placed.table_tags(table)).items() if k not in seen.tags}
-            if not missing:
-                return leave(
-                    f"{f.detail}: a tag that differs is never overwritten automatically; decide which is right"
-                )
+            differs = f"{f.detail}: a tag that differs is never overwritten automatically; decide which is right"
+            if why := _unmanaged(account, live) or ("" if missing else differs):
+                return leave(why)
             tags = [{"Key": k, "Value": v} for k, v in missing.items()]
             return change(f"tags {', '.join(missing)}", "TagResource", dict.fromkeys(missing), Tags=tags)
         case _:
             return leave(f"{f.detail}: {SEE_AUDIT}")
+
+
+def _unmanaged(account: Account, live: StoreSeen) -> str:
+    """Why a table is not tagged as one of its stack: no stack is known to manage it."""
+    match manager(account, live):
+        case Unknown(reason=reason):
+            return f"which stack manages it could not be read ({reason})"
+        case None:
+            return f"no stack manages it, and its tags would say that one does: import it first, {SEE_AUDIT}"
+        case _:
+            return ""
 
 
 def _aliases(account: Account, placed: Placed) -> set[str]:

@@ -36,8 +36,14 @@ class Found:
 
     arn: str
     logical_id: str
-    status: str = "available"
+    status: str | Unknown = "available"  # of a bucket there is none
     unread: dict[Aspect, Unknown] = field(default_factory=dict)
+
+
+def status(answer: Answer, member: str) -> str | Unknown:
+    """The state of a store, as its API names it."""
+    found = answer.get(member)
+    return found if isinstance(found, str) and found else Unknown(f"the answer has no {member}")
 
 
 @dataclass(slots=True, kw_only=True)

@@ -43,7 +43,7 @@ class Gap:
     now: datetime
     since: Since = Since()
     updated: datetime | None = None  # when the stack was last updated, or made
-    rolled_back: bool = False  # that update was: the last one that changed anything is older
+    rolled_back: bool = False  # that update was, or goes on: the last one that changed anything is older
 
     @property
     def commit(self) -> Commit | None:
@@ -75,5 +75,5 @@ class Gap:
             return "no stack to date it by"
         age = counted(self.days_since_update or 0, "day")
         if self.rolled_back:
-            return f"at least {age} since the stack's last update (that of {day(self.updated)} was rolled back)"
+            return f"at least {age} since the stack's last update (that of {day(self.updated)} did not succeed)"
         return f"{age} since the stack's last update on {day(self.updated)}"

@@ -12,8 +12,62 @@ from holdfast.unknown import Unknown
 from holdfast.verdict import EXEMPT, PASS, Outcome, Verdict, fail, unknown
 
 NEVER_DEPLOYED = "intended, never deployed"
-GONE = frozenset({"deleting", "failed", "incompatible-restore", "restore-error"})
 ARCHIVED_AFTER = 7  # days without its key
+# Every state that AWS documents of tables, databases, clusters, caches and brokers; what it may add later is unknown.
+SOUND = frozenset(
+    [
+        "active",
+        "available",
+        "backing-up",
+        "backtracking",
+        "configuring-enhanced-monitoring",
+        "configuring-iam-database-auth",
+        "configuring-log-exports",
+        "converting-to-vpc",
+        "failing-over",
+        "healing",
+        "maintenance",
+        "migrating",
+        "modifying",
+        "moving-to-vpc",
+        "promoting",
+        "rebooting",
+        "rebooting-broker",
+        "renaming",
+        "resetting-master-credentials",
+        "scaling-compute",
+        "scaling-storage",
+        "snapshotting",
+        "storage-config-upgrade",
+        "storage-initialization",
+        "storage-optimization",
+        "update-iam-db-auth",
+        "updating",
+        "upgrading",
+    ]
+)
+UNDER_WAY = frozenset({"creating", "preparing-data-migration", "starting"})
+GONE = frozenset(
+    [
+        "cloning-failed",
+        "create-failed",
+        "delete-precheck",
+        "deleting",
+        "failed",
+        "incompatible-create",
+        "incompatible-network",
+        "incompatible-option-group",
+        "incompatible-parameters",
+        "incompatible-restore",
+        "insufficient-capacity",
+        "migration-failed",
+        "replication-not-authorized",
+        "restore-error",
+        "stopped",
+        "stopping",
+        "storage-full",
+    ]
+)
 NO_KEY = "inaccessible-encryption-credentials"
 # What the audit says instead of a rule's own words, where it knows more.
 NOT_YET = "If the stack is not meant to run here yet, say undeployed=(…) in its declaration"
@@ -83,14 +137,20 @@ def _with_key(live: StoreSeen) -> Verdict:
 
 def usable(status: str | Unknown) -> Verdict:
     """Whether what is listed can be read, or will be when what happens to it is done."""
-    state = "" if isinstance(status, Unknown) else status.lower().replace("_", "-")
+    if isinstance(status, Unknown):
+        return unknown(f"its state could not be read: {status.reason}")
+    state = status.lower().replace("_", "-")
+    if state in SOUND:
+        return PASS
     if state in GONE:
-        return fail(f"it cannot be read, now or soon: it is {status}")
+        return fail(f"it cannot be used, now or soon: it is {status}")
     if state.startswith(NO_KEY):
         return fail(f"it cannot be read: it is {status}. A table is archived after seven days without its key")
     if state in ("archiving", "archived"):
         return fail(f"it cannot be read: it is {status}, because DynamoDB could not use its key. Restore its backup")
-    return unknown("it is being made: look again when that is done") if state == "creating" else PASS
+    if state in UNDER_WAY:
+        return unknown(f"it is {status}: look again when that is done")
+    return unknown(f"its state {status} is none that is known: the service's documentation says what it means")
 
 
 def state(status: str) -> Verdict:

@@ -32,6 +32,7 @@ EXTERNAL = Verdict(Outcome.EXEMPT, "the key is external: the account shows it")
 SHARED = Verdict(Outcome.EXEMPT, "the key is of another stack, and judged there")
 OTHERS = Verdict(Outcome.EXEMPT, "the key is external: who administers and uses it is decided where it is declared")
 STATE = "KeyState "  # what a live key that is not enabled has among its extras
+DELETED = f"{STATE}Deleted"  # then nothing else can be said of it
 
 
 def expect(guard: Guard, read: Callable[[Observed], Any], want: Any, what: str) -> Callable[[TableSubject], Verdict]:
@@ -119,12 +120,16 @@ def with_key(check: Callable[[ObservedKey, TableSubject], Verdict]) -> Callable[
 
 
 def rotation(key: ObservedKey) -> Verdict:
+    if DELETED in key.extras:
+        return EXEMPT
     if isinstance(key.rotation, Unknown):
         return unknown(f"rotation of the key cannot be read: {key.rotation.reason}")
     return PASS if key.rotation else fail("the key is never rotated")
 
 
 def open_policy(key: ObservedKey) -> Verdict:
+    if DELETED in key.extras:
+        return EXEMPT
     if isinstance(key.policy, Unknown):
         return unknown(f"the key policy cannot be read: {key.policy.reason}")
     first = next(open_statements(key.policy), None)
@@ -133,6 +138,8 @@ def open_policy(key: ObservedKey) -> Verdict:
 
 def closed_policy(key: ObservedKey, account: str | None = None) -> Verdict:
     """Whether a key's policy lets in the account alone, and through the services of its stack."""
+    if DELETED in key.extras:
+        return EXEMPT
     if isinstance(key.policy, Unknown):
         return unknown(f"the key policy cannot be read: {key.policy.reason}")
     return judge_policy(key.policy, None, account)

@@ -14,6 +14,8 @@ from holdfast.unknown import Unknown
 
 # DeletionPolicy and UpdateReplacePolicy of a live table or key: the template that was deployed says, not the API.
 ONLY_IN_TEMPLATES = Unknown("the API does not show it, only the deployed template does")
+# States of a stack whose last change is what runs.
+SUCCEEDED = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
 NOT_ASKED = Unknown("it is not asked of this kind of store")
 
 
@@ -66,18 +68,19 @@ class StackLive:
     seen: StackSeen | Unknown  # the template may be unreadable, or YAML
     status: str
     created: datetime
-    updated: datetime | None  # also where that update was rolled back
+    updated: datetime | None  # also where that update did not succeed
+    succeeded: datetime | None = None  # when one last did, where the last one did not; None: it is not known
     exports: Mapping[str, str] = field(default_factory=dict)  # what other stacks import
 
     @property
     def last(self) -> datetime:
-        """When it was last updated, or made."""
-        return self.updated or self.created
+        """When it was last updated with success, or made."""
+        return self.succeeded or self.updated or self.created
 
     @property
     def rolled_back(self) -> bool:
-        """Whether the last update changed nothing: CloudFormation does not say when the one before it was."""
-        return self.updated is not None and "ROLLBACK" in self.status
+        """Whether the last update did not succeed, and it is not known when one before it did."""
+        return self.updated is not None and self.status not in SUCCEEDED and self.succeeded is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -330,7 +330,8 @@ def test_no_deploy_is_advised_where_the_table_exists_and_would_be_created(
     for command in dict.fromkeys(c for f in before for c in commands(f.fix)):
         run(aws, id_, command)
     left = {f.rule.id for f in failed(look(aws, id_)[0])}
-    assert not left & {"HF001", "HF004", "HF006", "HF010", "HF013"}
+    untagged = {"HF010"} if place is nowhere else set()  # tags say that a stack manages it
+    assert left & {"HF001", "HF004", "HF006", "HF010", "HF013"} == untagged
     with pytest.raises(InputError, match="already exists"):
         deploy(aws, id_)
 

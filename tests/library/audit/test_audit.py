@@ -341,12 +341,12 @@ def test_an_update_that_was_rolled_back_does_not_make_the_gap_younger() -> None:
     found = unprotected(history=story(), status="UPDATE_ROLLBACK_COMPLETE")
     gap = one(found, "HF001", ORDERS).gap
     assert gap
-    assert gap.age.endswith("at least 78 days since the stack's last update (that of 2026-02-04 was rolled back)")
+    assert gap.age.endswith("at least 78 days since the stack's last update (that of 2026-02-04 did not succeed)")
     made = StackLive(seen=Unknown(""), status="ROLLBACK_COMPLETE", created=CREATED, updated=None)
     assert (made.last, made.rolled_back) == (CREATED, False)
 
 
-def test_what_is_declared_as_not_deployed_is_no_gap() -> None:
+def test_l13_what_is_declared_as_not_deployed_is_no_gap() -> None:
     seen = few(REGION)
     assert isinstance(seen.stacks, Mapping)
     waiting = next(p for p in PLACES.values() if p.env in p.stack.undeployed and p.tables)
@@ -969,10 +969,12 @@ def test_personal_tables_are_those_that_the_key_rules_ask_about() -> None:
         ("ARCHIVING", Outcome.FAIL),
         ("ARCHIVED", Outcome.FAIL),
         ("CREATING", Outcome.UNKNOWN),
+        ("UNHEARD_OF", Outcome.UNKNOWN),
+        (Unknown("no answer"), Outcome.UNKNOWN),
         ("UPDATING", Outcome.PASS),
     ],
 )
-def test_a_table_that_nobody_can_read_is_not_live(status: str, outcome: Outcome) -> None:
+def test_l11_a_table_that_nobody_can_read_is_not_live(status: str | Unknown, outcome: Outcome) -> None:
     assert one(look(with_table(few(), PRICES, status=status)), "HF601", PRICES).outcome is outcome
 
 
@@ -1088,7 +1090,8 @@ def two_accounts() -> tuple[Estate, list[Account]]:
     table = replace(changed(table, name="orders", indexes={}), indexes={})
     accounts = []
     for placed in stacks.placements():
-        stack = StackSeen(id="Shop", name="Shop", where="Shop", template={"Resources": {}}, region=placed.region)
+        region, id_ = placed.region, placed.account
+        stack = StackSeen(id="Shop", name="Shop", where="Shop", template={"Resources": {}}, region=region, account=id_)
         running = StackLive(seen=stack, status="CREATE_COMPLETE", created=CREATED, updated=None)
         accounts.append(replace(seen, id=str(placed.account), tables={"orders": table}, stacks={"Shop": running}))
     return stacks, accounts
@@ -1114,6 +1117,23 @@ def test_what_two_accounts_have_under_one_name_is_told_apart() -> None:
     found = audit(alone, accounts, alone.environments, now=NOW)
     (orphan,) = [f for f in found.findings if f.rule.id == "HF602"]
     assert orphan.table == "orders"
+
+
+def test_l9_a_stack_in_an_account_where_it_is_not_declared_is_out_of_place() -> None:
+    stacks, (prod, sandbox) = two_accounts()
+    first, other = stacks.environments
+    alone = replace(stacks, stacks=(replace(stacks.stacks[0], environments=(first,)),))
+    for accounts in ([sandbox], [replace(prod, tables={}, stacks={}), sandbox]):
+        found = audit(alone, accounts, [other], now=NOW)
+        (place,) = [f for f in found.findings if f.rule.id == "HF210" and f.outcome is Outcome.FAIL]
+        assert place.detail == f"it is in account {'2' * 12}, declared is {'1' * 12}"
+        assert (place.environment, place.stack) == ("a", "Shop")
+    # Declared for both, or for no account in particular, it is where it belongs.
+    either = replace(stacks, environments=(replace(first, account=None), other))
+    declared = replace(either, stacks=(replace(stacks.stacks[0], environments=either.environments[:1]),))
+    for of in (stacks, declared):
+        found = audit(of, [sandbox], of.environments, now=NOW)
+        assert not [f for f in found.findings if f.rule.id == "HF210" and "2" * 12 in f.detail]
 
 
 def test_an_account_that_has_nothing_of_a_stack_lacks_nothing() -> None:

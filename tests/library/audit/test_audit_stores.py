@@ -20,7 +20,7 @@ from holdfast.shared.account import Account, StackLive, Stores, StoreSeen
 from holdfast.unknown import Unknown
 from holdfast.verdict import Outcome
 
-DATABASE, BUCKET = "shop-live", "shop-files-live"
+DATABASE, BUCKET, CACHE, BROKER = "shop-live", "shop-files-live", "shop-cache-live", "shop-events-live"
 
 
 def one(found: Audit, rule: str, table: str | None) -> Finding:
@@ -178,6 +178,62 @@ def test_a_database_that_nobody_can_read_is_not_live(status: str, outcome: Outco
     assert store.status == "available"
     broken = replace(seen.stores, found={**seen.stores.found, key: replace(store, status=status)})
     assert one(look(replace(seen, stores=broken)), "HF201", DATABASE).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "listed", "member", "states"),
+    [
+        (
+            DATABASE,
+            "rds:DescribeDBInstances",
+            "DBInstances",
+            "DBInstanceStatus",
+            {
+                Outcome.FAIL: (
+                    "stopped",
+                    "stopping",
+                    "storage-full",
+                    "incompatible-parameters",
+                    "incompatible-network",
+                ),
+                Outcome.UNKNOWN: ("starting", "unheard-of", "", None),
+                Outcome.PASS: ("modifying", "storage-optimization"),
+            },
+        ),
+        (
+            BROKER,
+            "kafka:ListClusters",
+            "ClusterInfoList",
+            "State",
+            {Outcome.FAIL: ("FAILED", "DELETING"), Outcome.UNKNOWN: ("NEW_STATE", None), Outcome.PASS: ("HEALING",)},
+        ),
+        (
+            CACHE,
+            "elasticache:DescribeReplicationGroups",
+            "ReplicationGroups",
+            "Status",
+            {
+                Outcome.FAIL: ("deleting", "create-failed"),
+                Outcome.UNKNOWN: ("new", None),
+                Outcome.PASS: ("snapshotting",),
+            },
+        ),
+    ],
+)
+def test_l11_a_store_that_does_not_work_is_not_live_and_a_state_that_is_not_known_is_unknown(
+    name: str, operation: str, listed: str, member: str, states: dict[Outcome, tuple[str | None, ...]]
+) -> None:
+    for outcome, status in ((o, s) for o, every in states.items() for s in every):
+
+        def change(answer: Json, status: str | None = status) -> None:
+            for item in answer[listed]:
+                item[member] = status
+
+        changed = door()
+        changed.changed[operation] = change
+        found = one(look(changed.read()), "HF201", name)
+        assert found.outcome is outcome, status
+        assert outcome is Outcome.PASS or (status or member) in found.detail
 
 
 # Who else is there

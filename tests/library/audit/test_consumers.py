@@ -127,6 +127,17 @@ def test_told_that_they_have_the_key_it_changes_it(run: Run, aws: Aws) -> None:
     assert state(aws, "orders-prod")["key"] == key_of(aws)
 
 
+def test_l31_the_worst_of_all_tables_is_first_and_a_key_which_takes_minutes_last(run: Run, tmp_path: Path) -> None:
+    rules = "HF007,HF010,HF006,HF004,HF001"
+    _, out, _ = run("--only", rules, "--consumers-have-the-key", "--apply")
+    shown = [line.split()[1] for line in out.splitlines() if line.startswith("# HF")]
+    assert shown == ["HF001", "HF004", "HF006", "HF010", "HF010", "HF007"]
+    (record,) = (tmp_path / ".holdfast").glob("fix-*.json")
+    made = json.loads(record.read_text())["changes"]
+    assert [row["rule"] for row in made] == shown
+    assert [row["at"] for row in made] == sorted(row["at"] for row in made)
+
+
 def test_whoever_has_the_printed_policy_is_not_named_again(run: Run, aws: Aws) -> None:
     iam = aws.client("iam")
     role(aws, "writer", allow("dynamodb:*", f"{tables(aws)}/orders-*"))

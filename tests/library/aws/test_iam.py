@@ -3,26 +3,54 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from accounts import NOW
+from declare import PROD, TEST, estate, stack, table
 from emulator import Aws, emulator
 from live_account import api, furnish, wrong
 
-from holdfast import cli
+from holdfast import Environment, Estate, Tier, cli
+from holdfast.audit.consumers import NewKey
+from holdfast.audit.consumers import policy as key_use
 from holdfast.aws import calls
+from holdfast.aws.apply import FIX
 from holdfast.aws.reader import read
 from holdfast.aws.session import Api
+from holdfast.estate import finder
+from holdfast.estate.finder import Project
 from holdfast.shared.account import Account
-from holdfast.shared.calls import Call, policy
+from holdfast.shared.calls import Call, Scope, policy
 
-# The emulator's IAM sees a table behind a TableName, but not behind a ResourceArn: it asks for these on everything.
-BLIND = (calls.RESOURCE_POLICY, calls.TABLE_TAGS)
+# The emulator's IAM sees a table behind a TableName, but not behind a ResourceArn, and no alarms behind a listing: it
+# asks for these on everything.
+BLIND = (calls.RESOURCE_POLICY, calls.TABLE_TAGS, calls.ALARMS)
 NEEDED = tuple(c for c in calls.READ if c.action)
+
+
+ACCOUNT = "111122223333"
+Printed = Callable[..., dict[str, Any]]
+
+
+def declared(*environments: Environment) -> Estate:
+    return estate(stack(table(), table(name="carts-{env}")), environments=environments)
+
+
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Printed:
+    """The policy that the command prints for an estate."""
+
+    def command(of: Estate, *arguments: str) -> dict[str, Any]:
+        monkeypatch.setattr(finder, "find", lambda asked: Project(estate=of, source=tmp_path))
+        assert cli.main(["iam", *arguments]) == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    return command
 
 
 class Auditor:
@@ -56,10 +84,9 @@ def truth(auditor_and_door: tuple[Auditor, Api]) -> Account:
     return read(door, now=NOW)
 
 
-def test_exactly_the_printed_policy_is_enough(truth: Account, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exactly_the_printed_policy_is_enough(truth: Account, printed: Printed) -> None:
     assert truth.unreadable == ()
-    assert cli.main(["iam", "audit"]) == 0
-    assert json.loads(capsys.readouterr().out) == policy(calls.AUDIT)
+    assert printed(declared(PROD), "audit") == policy(calls.AUDIT, [Scope(region="us-east-1")])
 
 
 @pytest.mark.parametrize("call", NEEDED, ids=lambda c: c.action)
@@ -70,8 +97,8 @@ def test_without_one_action_the_result_is_unknown_there_and_right_elsewhere(
     auditor.may(tuple(c for c in NEEDED if c is not call))
     seen = read(door, now=NOW)
     assert list(wrong(truth, seen)) == []
-    if call is calls.TAGS:
-        assert seen == truth  # each table is asked for its tags instead
+    if call in (calls.TAGS, calls.EVENTS):
+        assert seen == truth  # each table is asked for its tags instead; no update was rolled back
         return
     assert {u.action for u in seen.unreadable} == {call.action}
     (hole,) = seen.unreadable
@@ -95,7 +122,9 @@ def test_without_any_permission_everything_is_unknown_and_each_action_is_named(
     assert repr(seen.stacks).startswith("Unknown")
     assert repr(seen.deleted).startswith("Unknown")
     assert repr(seen.mentions).startswith("Unknown")
-    listings = {c.action for c in calls.READ if c.page and c not in (calls.TAGS, calls.TABLE_TAGS, calls.METRICS)}
+    listings = {
+        c.action for c in calls.READ if c.page and c not in (calls.TAGS, calls.TABLE_TAGS, calls.METRICS, calls.EVENTS)
+    }
     assert {u.action for u in seen.unreadable} == listings
 
 
@@ -107,11 +136,8 @@ def test_a_policy_allows_each_action_once_and_only_where_it_is_needed() -> None:
     assert {s["Effect"] for s in document["Statement"]} == {"Allow"}
 
 
-def test_a_fix_needs_what_an_audit_needs_and_nothing_that_weakens_or_deletes(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert cli.main(["iam", "fix"]) == 0
-    document = json.loads(capsys.readouterr().out)
+def test_a_fix_needs_what_an_audit_needs_and_nothing_that_weakens_or_deletes() -> None:
+    document = policy((*calls.AUDIT, *FIX))
     allowed = {(action, s["Resource"]) for s in document["Statement"] for action in s["Action"]}
     reading = {(action, c.resource) for c in calls.AUDIT if c.action for action in (c.action, *c.also)}
     assert reading < allowed
@@ -133,17 +159,87 @@ def test_a_fix_needs_what_an_audit_needs_and_nothing_that_weakens_or_deletes(
         "Bool": {"kms:GrantIsForAWSResource": "true"},
         "StringLike": {"kms:ViaService": "dynamodb.*.amazonaws.com"},
     }
+
+
+def test_l35_a_fix_may_change_the_declared_tables_and_no_other(printed: Printed) -> None:
+    here = f"arn:aws:dynamodb:us-east-1:{ACCOUNT}:table"
+    document = printed(
+        declared(Environment("prod", Tier.PROD, "us-east-1", account=ACCOUNT), TEST), "fix", "--env", "prod"
+    )
+    where = {a: s["Resource"] for s in document["Statement"] for a in s["Action"]}
+    for action in ("TagResource", "UpdateContinuousBackups", "UpdateTable", "UpdateTimeToLive"):
+        assert where[f"dynamodb:{action}"] == [f"{here}/carts-prod", f"{here}/orders-prod"]
+    assert where["dynamodb:DescribeTable"] == f"{here}/*"  # an audit finds what is not declared
+    # What AWS knows no resources for, or is asked of the account as a whole.
+    assert {a for a, resource in where.items() if resource == "*"} == {
+        "cloudformation:DescribeStacks",
+        "cloudformation:ListStacks",
+        "cloudwatch:GetMetricData",
+        "dynamodb:ListTables",
+        "ec2:DescribeSecurityGroups",
+        "iam:GetAccountAuthorizationDetails",
+        "kafka:ListClusters",
+        "lambda:ListEventSourceMappings",
+        "lambda:ListFunctions",
+        "sns:ListTopics",
+        "tag:GetResources",
+    }
+    others = [str(r) for r in where.values() if r != "*" and ":s3:" not in str(r)]
+    assert all(":us-east-1:" in r and (f":{ACCOUNT}:" in r or ":kms:" in r) for r in others)
+    assert len(printed(declared(PROD, TEST), "fix")["Statement"]) == len(document["Statement"])
+    every = {a: s["Resource"] for s in printed(declared(PROD, TEST), "fix")["Statement"] for a in s["Action"]}
+    assert len(every["dynamodb:UpdateTable"]) == 4  # of both environments
+    assert every["dynamodb:DescribeTable"] == [f"arn:aws:dynamodb:{r}:*:table/*" for r in ("us-east-1", "us-west-2")]
+
+
+def test_l36_a_key_is_changed_and_topics_are_read_with_all_that_takes(printed: Printed) -> None:
+    document = printed(declared(PROD), "fix")
     (use,) = [s for s in document["Statement"] if "kms:Decrypt" in s["Action"]]
     assert use["Action"] == ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
-    assert use["Condition"] == {"StringLike": {"kms:ViaService": "dynamodb.*.amazonaws.com"}}
+    assert use["Condition"] == {"StringLike": {"kms:ViaService": "dynamodb.us-east-1.amazonaws.com"}}
+    allowed = {a for s in document["Statement"] for a in s["Action"]}
+    assert {"kms:CreateGrant", "kms:DescribeKey", "kafka:ListTopics", "kafka:DescribeTopic"} <= allowed
+
+
+@pytest.mark.parametrize(
+    ("region", "named", "via"),
+    [
+        ("cn-north-1", "aws-cn", ["dynamodb.cn-north-1.amazonaws.com", "dynamodb.cn-north-1.amazonaws.com.cn"]),
+        ("us-gov-west-1", "aws-us-gov", "dynamodb.us-gov-west-1.amazonaws.com"),
+    ],
+)
+def test_l37_a_policy_is_of_the_partition_of_its_tables(
+    region: str, named: str, via: str | list[str], printed: Printed
+) -> None:
+    document = printed(declared(Environment("prod", Tier.PROD, region)), "fix")
+    resources = [s["Resource"] for s in document["Statement"]]
+    assert {arn.split(":")[1] for r in resources for arn in ([r] if isinstance(r, str) else r) if arn != "*"} == {named}
+    (use,) = [s for s in document["Statement"] if "kms:Decrypt" in s["Action"]]
+    assert use["Condition"] == {"StringLike": {"kms:ViaService": via}}
+    key = NewKey(arn=f"arn:{named}:kms:{region}:{ACCOUNT}:key/x", account=ACCOUNT, region=region, policy=())
+    (own,) = key_use(key)["Statement"]
+    assert own["Condition"] == {"StringEquals": {"kms:ViaService": via}}
+
+
+def test_a_policy_of_several_partitions_is_asked_for_by_one(
+    printed: Printed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = declared(PROD, Environment("beijing", Tier.TEST, "cn-north-1"))
+    assert printed(both, "fix", "--partition", "aws-cn") == printed(both, "fix", "--env", "beijing")
+    assert cli.main(["iam", "fix"]) == 2
+    said = "all is in several partitions, and a policy fits one: give --partition aws, aws-cn"
+    assert capsys.readouterr().err == f"holdfast: {said}\n"
+    assert cli.main(["iam", "fix", "--partition", "aws-us-gov"]) == 2
+    assert "known are aws, aws-cn" in capsys.readouterr().err
+
+
+def test_a_policy_that_is_too_long_for_one_is_said_to_be(printed: Printed, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"a-table-with-a-name-as-long-as-those-of-large-estates-{n}" for n in range(60)]
+    printed(estate(stack(*(table(name=f"{name}-{{env}}") for name in names))), "audit")
+    assert cli.main(["iam", "fix", "--env", "prod"]) == 0
+    assert "more than the 6,144 of a managed policy: make it an inline policy" in capsys.readouterr().err
 
 
 def test_an_unknown_command_gets_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["iam", "nonsense"]) == 2
     assert capsys.readouterr().err.startswith("holdfast: 'nonsense' is not a command that calls AWS")
-
-
-def test_the_policy_is_of_the_partition_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["iam", "fix", "--partition", "aws-cn"]) == 0
-    named = [s["Resource"] for s in json.loads(capsys.readouterr().out)["Statement"]]
-    assert {r.split(":")[1] for r in named if r != "*"} == {"aws-cn"}

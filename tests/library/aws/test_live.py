@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from time import sleep
@@ -12,7 +13,9 @@ from unittest.mock import ANY
 import aws_stub
 import pytest
 from accounts import NOW
-from emulator import Aws, fresh_account
+from emulator import Aws, fresh_account, template
+from emulator import index as index_of
+from faults import error, only, proxy
 from live_account import REGION, TAGS, api, bare, clean, furnish
 from support import MOMENTS, ROOT
 
@@ -28,7 +31,7 @@ from holdfast.kinds.table.live import observed
 from holdfast.kinds.table.template import observe
 from holdfast.rules.live import worth
 from holdfast.rules.subjects import LiveIndex
-from holdfast.shared.account import ONLY_IN_TEMPLATES, Account, Mention, StoreSeen, Units
+from holdfast.shared.account import ONLY_IN_TEMPLATES, Account, Mention, StackLive, StoreSeen, Units
 from holdfast.shared.calls import Call
 from holdfast.shared.key.observed import ObservedKey
 from holdfast.unknown import Unknown
@@ -476,6 +479,76 @@ def test_no_value_leaves_a_function_but_that_of_a_variable_for_tables() -> None:
     function = {"FunctionName": "f", "Environment": {"Variables": variables}}
     found = {m.table: m.place for m in mentions.in_functions([function], {"orders"})}
     assert found == {"gone": None, "orders": None, "theirs": ("999999999999", "eu-west-1")}
+
+
+def test_l7_only_an_update_that_succeeded_counts_for_the_age(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = fresh_account()
+    first, second, refused = (
+        template(
+            SSESpecification=None,
+            PointInTimeRecoverySpecification=None,
+            GlobalSecondaryIndexes=[index_of(name)],
+            **more,
+        )
+        for name, more in (("customer", {}), ("customer", {"Tags": None}), ("nobody", {}))
+    )
+    there.deploy("shop", first)
+    there.deploy("shop", second)
+    formation = there.client("cloudformation")
+    events = formation.describe_stack_events(StackName="shop")["StackEvents"]
+    done = next(
+        e["Timestamp"] for e in events if (e["LogicalResourceId"], e["ResourceStatus"]) == ("shop", "UPDATE_COMPLETE")
+    )
+    with pytest.raises(InputError, match="UPDATE_ROLLBACK_COMPLETE"):
+        there.deploy("shop", refused)
+    door = api(monkeypatch, there.endpoint, there.account)
+
+    def stack() -> StackLive:
+        seen = read(door, now=NOW).stacks
+        assert isinstance(seen, Mapping)
+        return seen["shop"]
+
+    found = stack()
+    assert found.updated
+    assert found.last == done < found.updated
+    assert not found.rolled_back
+    forgotten = only({"DescribeStackEvents"}, lambda asked: error(asked, "AccessDenied", 403))
+    with proxy(there.endpoint, forgotten) as endpoint:
+        door = api(monkeypatch, endpoint, there.account)
+        assert (stack().rolled_back, stack().succeeded) == (True, None)
+        (hole,) = read(door, now=NOW).unreadable
+        assert hole.action == "cloudformation:DescribeStackEvents"
+
+
+def test_l8_tables_of_others_are_no_guess_and_lists_and_json_are_read() -> None:
+    variables = {
+        "ROUTE_TABLE": "rtb-0123456789abcdef0",
+        "MAIN_TABLE_2": "rtb-0123456789abcdef0",
+        "ATHENA_TABLE": "clicks",
+        "PG_TABLE": "invoices",
+        "REPORTS_GLUE_TABLE_NAME": "reports",
+        "TABLES": "orders, gone;carts",
+        "LISTED_TABLES": '["orders-2", "gone-2"]',
+        "CONFIG": '{"tableName": "gone-3", "sources": [{"of": "orders-3"}], "apiToken": {"table": "s3cr3t"}, "n": 1}',
+        "TABLE_LIST": "orders-4 ; whatever",
+        "FEATURES": "orders,billing",  # words
+        "PARTITIONED_TABLES": "media_streams,operation_logs",  # of a function that keeps PostgreSQL
+        "TABLE_ARNS": "arn:aws-cn:dynamodb:cn-north-1:1:table/far,arn:aws:dynamodb:us-east-1:1:table/near/index/i",
+        "BROKEN_TABLE": '{"orders',
+        "DEEP": "[" * 4000,
+    }
+    function = {"FunctionName": "f", "Environment": {"Variables": variables}}
+    found = [
+        (m.where.rpartition(" ")[2], m.table)
+        for m in mentions.in_functions([function], {"orders", "orders-2", "orders-3", "orders-4"})
+    ]
+    assert found == [
+        *(("TABLES", name) for name in ("orders", "gone", "carts")),
+        *(("LISTED_TABLES", name) for name in ("orders-2", "gone-2")),
+        *(("CONFIG", name) for name in ("gone-3", "orders-3")),
+        ("TABLE_LIST", "orders-4"),
+        *(("TABLE_ARNS", name) for name in ("far", "near")),
+    ]
 
 
 def test_an_index_that_is_being_deleted_is_none_and_one_that_is_being_built_says_so() -> None:

@@ -19,10 +19,10 @@ from emulator import Aws
 from live_stores import PLACED, Change, Door, deployed, door, look, open_door
 from support import Json
 
-from holdfast import Bucket, Registry, cli
+from holdfast import Bucket, Registry
 from holdfast.audit.audit import Audit
 from holdfast.audit.seen import judge
-from holdfast.aws.calls import STORES, TAGS
+from holdfast.aws.calls import AUDIT, STORES, TAGS
 from holdfast.aws.failure import answered
 from holdfast.aws.reader import read
 from holdfast.estate.placement import Placed
@@ -30,7 +30,7 @@ from holdfast.kinds.broker.live import BROKERS
 from holdfast.kinds.bucket.live import LOCATION, LOCK, bucket_policy
 from holdfast.rules import STORE_RULES
 from holdfast.shared.account import StoreSeen
-from holdfast.shared.calls import Call
+from holdfast.shared.calls import Call, policy
 from holdfast.shared.live import StackResources
 from holdfast.verdict import Outcome
 
@@ -360,9 +360,8 @@ def test_a_topic_whose_settings_cannot_be_understood_is_unknown() -> None:
     assert told(look(strange.read())) == {("unknown", "HF532", BROKER)}
 
 
-def test_a_policy_allows_what_the_topics_of_a_broker_need(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["iam", "audit"]) == 0
-    statements = json.loads(capsys.readouterr().out)["Statement"]
+def test_a_policy_allows_what_the_topics_of_a_broker_need() -> None:
+    statements = policy(AUDIT)["Statement"]
     allowed = {(action, s["Resource"]) for s in statements for action in s["Action"]}
     assert {(c.action, c.resource) for c in STORES} <= allowed
     assert ("kafka-cluster:Connect", "arn:aws:kafka:*:*:*") in allowed

@@ -131,6 +131,18 @@ def test_a_choice_of_rules_does_not_hide_that_a_table_is_gone(run: Run) -> None:
     assert "HF010" not in out
 
 
+def test_l15_a_deleted_key_is_a_failure_and_no_missing_action(run: Run, aws: Aws) -> None:
+    key = aws.client("kms").create_key()["KeyMetadata"]["Arn"]
+    sse = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": key}
+    aws.client("dynamodb").update_table(TableName="orders-prod", SSESpecification=sse)
+    gone = only({"DescribeKey"}, lambda asked: error(asked, "NotFoundException"))
+    with proxy(aws.endpoint, gone) as endpoint:
+        _, out, _ = run("audit", "--format", "json", endpoint=endpoint)
+    told = {(f["rule"], f["outcome"]): f for f in json.loads(out)["findings"] if f["table"] in ("orders-prod", None)}
+    assert "the key is Deleted" in told["HF007", "fail"]["detail"]
+    assert not {("HF007", "unknown"), ("HF008", "unknown"), ("HF009", "unknown"), ("HF614", "unknown")} & told.keys()
+
+
 def test_a_choice_that_names_no_rule_is_refused(run: Run) -> None:
     code, _, err = run("audit", "--select", ",")
     assert (code, err) == (2, "holdfast: --select is empty: give ids, such as HF001,HF004\n")

@@ -14,7 +14,7 @@ import pytest
 from accounts import NOW, account, changed, seen_of, with_table
 from declare import PROD
 from emulator import Aws
-from faults import error, only, proxy
+from faults import Asked, Reply, error, only, proxy
 from live_account import log_in
 from shop import ESTATE, LIVE, alone
 from support import Json
@@ -27,9 +27,11 @@ from holdfast.aws.failure import CallError, Kind
 from holdfast.aws.options import Options
 from holdfast.aws.reader import read_all
 from holdfast.cfn.template import Source
+from holdfast.cli.output import tell
 from holdfast.fix.plan import FIXABLE, Change, Plan, plan
 from holdfast.shared.account import Account
 from holdfast.shared.calls import Call
+from holdfast.text import printable
 from holdfast.unknown import Unknown
 
 ORDERS, PRICES, CARTS = "orders-production", "prices-production", "carts-production"
@@ -147,6 +149,24 @@ def test_the_worst_is_repaired_first_and_a_new_key_is_apart() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("owner", "why"),
+    [
+        (None, "no stack manages it"),
+        ("Deleted-stack", "no stack manages it"),  # its tag outlives it
+        ("Retired-live", "no stack manages it"),  # which has let it go
+        (Unknown("denied"), "which stack manages it could not be read (denied)"),
+    ],
+)
+def test_l34_a_table_that_no_stack_manages_is_never_tagged_as_of_one(owner: str | Unknown | None, why: str) -> None:
+    there = with_table(account(LIVE.region, IDS), PRICES, observed={"tags": {}, "recovery": False}, owner=owner)
+    found = planned(there)
+    assert [c.rule for c in found.changes] == ["HF004"]  # what protects its data is turned on
+    assert [(left.rule, left.why.partition(",")[0]) for left in found.left] == [("HF010", why)]
+    untagged = next(f for f in audit(STACKS, [there], [LIVE], now=NOW).findings if f.rule.id == "HF010" and f.gap)
+    assert "holdfast fix" not in untagged.fix  # it would show no call
+
+
 def test_an_expiry_that_differs_is_reported_and_never_changed() -> None:
     found = planned(seen(CARTS, ttl="other"))
     assert found.changes == []
@@ -234,6 +254,17 @@ def test_every_call_only_ever_turns_on() -> None:
         assert change.operation in {"UpdateTable", "UpdateContinuousBackups", "UpdateTimeToLive", "TagResource"}
         assert "False" not in repr(change.parameters)
         assert not {"AttributeDefinitions", "BillingMode", "GlobalSecondaryIndexUpdates"} & set(change.parameters)
+
+
+def test_l33_no_name_of_an_account_steers_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "x\x1b]0;owned\x07\u202ey\x9b2J"
+    there = with_table(seen(CARTS, ttl=hostile), PRICES, observed={"tags": {}}, owner=Unknown(hostile))
+    for left in planned(there).left:
+        tell(left.why)
+    said = capsys.readouterr().err
+    assert said.count(printable(hostile)) == 2
+    assert said.count("\n") == 2
+    assert not {"\x1b", "\x07", "\u202e", "\x9b"} & set(said)
 
 
 # Made for real, in an emulated account
@@ -416,6 +447,23 @@ def test_a_table_that_is_gone_is_not_waited_for(aws: Aws, tmp_path: Path) -> Non
     (wrong,) = apply(changes, options(aws), tmp_path / "fix.json", env="prod", said=lambda _: None, patience=60)
     assert "it does not exist" in wrong
     assert time.monotonic() - began < 60
+
+
+def test_l32_a_limit_is_told_as_one_and_not_taken_for_throttling(aws: Aws, tmp_path: Path) -> None:
+    changes = [c for c in look(aws).changes if c.rule == "HF010"]
+    asked: list[str] = []
+
+    def limit(request: Asked) -> Reply:
+        asked.append(request.operation)
+        return error(request, "LimitExceededException", message="at most 50 tags")
+
+    with proxy(aws.endpoint, only({"TagResource"}, limit)) as endpoint:
+        there = Options(regions=("us-east-1",), endpoint_url=endpoint)
+        wrong = apply(changes, there, tmp_path / "fix.json", env="prod", said=lambda _: None, patience=5)
+    assert [line.rpartition(": TagResource")[2] for line in wrong] == [
+        ": a limit of AWS is reached (LimitExceededException: at most 50 tags)"
+    ] * 2
+    assert asked == ["TagResource"] * 2
 
 
 def test_expired_credentials_end_it_and_the_rest_stays_planned(aws: Aws, tmp_path: Path) -> None:

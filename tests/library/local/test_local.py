@@ -288,7 +288,8 @@ def test_what_is_printed_for_the_emulator_says_what_it_takes_to_run_it(
     table = {"TableName": "prices-production", "BillingMode": "PAY_PER_REQUEST"}
     key = {"AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}]}
     schema = {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}
-    Aws(emulator=running, account=ACCOUNT).client("dynamodb", "eu-west-1").create_table(**table, **key, **schema)
+    resource = {"Type": "AWS::DynamoDB::Table", "Properties": {**table, **key, **schema}}
+    Aws(emulator=running, account=ACCOUNT).deploy("Prices", {"Resources": {"Prices": resource}}, "eu-west-1")
     with mock.patch.dict(os.environ):  # --local puts the emulator's settings there
         assert main(["audit", "--env", "live", "--local", "--select", "HF010"]) == 1
         assert "`holdfast fix --env live --only HF010` with the same account options" in capsys.readouterr().out

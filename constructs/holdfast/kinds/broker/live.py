@@ -9,7 +9,7 @@ from collections.abc import Collection
 from holdfast.cfn.types import KEY
 from holdfast.kinds.broker import types
 from holdfast.kinds.broker.declaration import Broker
-from holdfast.kinds.live import NEXT, Found, ReadContext, Reading
+from holdfast.kinds.live import NEXT, Found, ReadContext, Reading, status
 from holdfast.shared.account import Aspect
 from holdfast.shared.calls import Call, listing
 from holdfast.shared.live import KEPT, Answer, Resource, StackResources, shaped
@@ -20,8 +20,9 @@ BROKERS = listing("kafka", "ListClusters", "brokers", "ClusterInfoList", NEXT)
 TOPICS = Call(
     service="kafka",
     operation="ListTopics",
-    action="kafka-cluster:DescribeTopic",  # this API asks for what Kafka's own clients need
-    also=("kafka-cluster:Connect",),
+    action="kafka:ListTopics",
+    # This API asks for what Kafka's own clients need, too.
+    also=("kafka-cluster:Connect", "kafka-cluster:DescribeTopic"),
     reads="the list of topics",
     member="Topics",
     page=NEXT,
@@ -30,8 +31,8 @@ TOPICS = Call(
 TOPIC = Call(
     service="kafka",
     operation="DescribeTopic",
-    action="kafka-cluster:DescribeTopicDynamicConfiguration",
-    also=("kafka-cluster:Connect", "kafka-cluster:DescribeTopic"),
+    action="kafka:DescribeTopic",
+    also=("kafka-cluster:Connect", "kafka-cluster:DescribeTopic", "kafka-cluster:DescribeTopicDynamicConfiguration"),
     reads="the topic",
     member="TopicName",
     resource=ARNS,
@@ -54,7 +55,7 @@ def read(c: ReadContext, store: Broker, name: str) -> Found | Unknown | None:
     if answer is None:
         return None
     arn = answer["ClusterArn"]
-    found = Found(arn=arn, logical_id=c.id(types.BROKER, arn))
+    found = Found(arn=arn, logical_id=c.id(types.BROKER, arn), status=status(answer, "State"))
     c.add(types.BROKER, arn, broker(answer, c.own, _settings(c, answer, found)))
     topics = c.ask_all(TOPICS, name, ClusterArn=arn)
     if isinstance(topics, Unknown):

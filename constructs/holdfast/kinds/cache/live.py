@@ -6,23 +6,25 @@ from holdfast.cfn.types import KEY
 from holdfast.kinds.cache import types
 from holdfast.kinds.cache.declaration import Cache
 from holdfast.kinds.cache.settings import PARAMETERS as SETTINGS
-from holdfast.kinds.live import MARKER, Found, ReadContext, Reading
+from holdfast.kinds.live import MARKER, Found, ReadContext, Reading, status
 from holdfast.shared.account import Aspect
 from holdfast.shared.calls import Call, listing
 from holdfast.shared.live import Answer, Resource, StackResources, shaped, tags
 from holdfast.unknown import Unknown
 
-CACHES = listing("elasticache", "DescribeReplicationGroups", "caches", "ReplicationGroups", MARKER)
-NODES = listing("elasticache", "DescribeCacheClusters", "nodes of caches", "CacheClusters", MARKER)
-PARAMETERS = listing("elasticache", "DescribeCacheParameters", "parameters of the cache", "Parameters", MARKER)
-USER_GROUPS = listing("elasticache", "DescribeUserGroups", "user groups of caches", "UserGroups", MARKER)
-USERS = listing("elasticache", "DescribeUsers", "users of caches", "Users", MARKER)
+ARNS = "arn:aws:elasticache:*:*:*"  # caches, groups of parameters, users
+CACHES = listing("elasticache", "DescribeReplicationGroups", "caches", "ReplicationGroups", MARKER, ARNS)
+NODES = listing("elasticache", "DescribeCacheClusters", "nodes of caches", "CacheClusters", MARKER, ARNS)
+PARAMETERS = listing("elasticache", "DescribeCacheParameters", "parameters of the cache", "Parameters", MARKER, ARNS)
+USER_GROUPS = listing("elasticache", "DescribeUserGroups", "user groups of caches", "UserGroups", MARKER, ARNS)
+USERS = listing("elasticache", "DescribeUsers", "users of caches", "Users", MARKER, ARNS)
 TAGS = Call(
     service="elasticache",
     operation="ListTagsForResource",
     action="elasticache:ListTagsForResource",
     reads="tags of the cache",
     member="TagList",
+    resource=ARNS,
 )
 NO_GROUP = "nobody"  # the group of a cache that has none, and so no users of its own
 
@@ -34,7 +36,7 @@ def read(c: ReadContext, _: Cache, name: str) -> Found | Unknown | None:
     g = next((g for g in listed if g["ReplicationGroupId"] == name), None)
     if g is None:
         return None
-    found = Found(arn=g["ARN"], logical_id=c.id(types.CACHE, name))
+    found = Found(arn=g["ARN"], logical_id=c.id(types.CACHE, name), status=status(g, "Status"))
     nodes = c.listed[NODES]
     if isinstance(nodes, Unknown):
         found.unread[Aspect.NODES] = found.unread[Aspect.PARAMETERS] = found.unread[Aspect.GROUPS] = nodes

@@ -9,16 +9,19 @@ from holdfast.cfn.types import KEY
 from holdfast.kinds.database import types
 from holdfast.kinds.database.declaration import Database
 from holdfast.kinds.database.settings import database_parameters
-from holdfast.kinds.live import MARKER, Found, ReadContext, Reading
+from holdfast.kinds.live import MARKER, Found, ReadContext, Reading, status
 from holdfast.shared.account import Aspect
 from holdfast.shared.calls import listing
 from holdfast.shared.live import Answer, Resource, StackResources, shaped, tags
 from holdfast.unknown import Unknown
 
-INSTANCES = listing("rds", "DescribeDBInstances", "databases", "DBInstances", MARKER)
-CLUSTERS = listing("rds", "DescribeDBClusters", "database clusters", "DBClusters", MARKER)  # DocumentDB's too
-PARAMETERS = listing("rds", "DescribeDBParameters", "parameters of the database", "Parameters", MARKER)
-CLUSTER_PARAMETERS = listing("rds", "DescribeDBClusterParameters", "parameters of the cluster", "Parameters", MARKER)
+ARNS = "arn:aws:rds:*:*:*"  # instances, clusters and groups of parameters
+INSTANCES = listing("rds", "DescribeDBInstances", "databases", "DBInstances", MARKER, ARNS)
+CLUSTERS = listing("rds", "DescribeDBClusters", "database clusters", "DBClusters", MARKER, ARNS)  # DocumentDB's too
+PARAMETERS = listing("rds", "DescribeDBParameters", "parameters of the database", "Parameters", MARKER, ARNS)
+CLUSTER_PARAMETERS = listing(
+    "rds", "DescribeDBClusterParameters", "parameters of the cluster", "Parameters", MARKER, ARNS
+)
 
 
 def read(c: ReadContext, store: Database, name: str) -> Found | Unknown | None:
@@ -35,8 +38,7 @@ def _instance(c: ReadContext, store: Database, name: str) -> Found | Unknown | N
     i = next((i for i in listed if i["DBInstanceIdentifier"] == name and not i.get("DBClusterIdentifier")), None)
     if i is None:
         return None
-    status = str(i.get("DBInstanceStatus", "available"))
-    found = Found(arn=i["DBInstanceArn"], logical_id=c.id(types.INSTANCE, name), status=status)
+    found = Found(arn=i["DBInstanceArn"], logical_id=c.id(types.INSTANCE, name), status=status(i, "DBInstanceStatus"))
     group = next((g["DBParameterGroupName"] for g in i.get("DBParameterGroups", ())), None)
     declared = set(database_parameters(store))
     parameters = group and c.parameters(
@@ -60,9 +62,7 @@ def read_cluster(
     if not own:
         return None
     answer = own[0]
-    found = Found(
-        arn=answer["DBClusterArn"], logical_id=c.id(kind, name), status=str(answer.get("Status", "available"))
-    )
+    found = Found(arn=answer["DBClusterArn"], logical_id=c.id(kind, name), status=status(answer, "Status"))
     group = answer.get("DBClusterParameterGroup")
     parameters = group and c.parameters(
         group_kind, CLUSTER_PARAMETERS, "DBClusterParameterGroupName", group, declared, found, "Parameters"

@@ -14,7 +14,7 @@ from holdfast.days import day
 from holdfast.kinds.table import template
 from holdfast.kinds.table.observed import TABLE, Observed
 from holdfast.model.facts import Encryption
-from holdfast.shared.account import ONLY_IN_TEMPLATES, IndexUse, StoreSeen, Units
+from holdfast.shared.account import ONLY_IN_TEMPLATES, Account, IndexUse, StoreSeen, Units
 from holdfast.shared.key.observed import ObservedKey, observe_key
 from holdfast.shared.live import Answer, Resource, shaped
 from holdfast.unknown import Unknown
@@ -23,6 +23,8 @@ Key = Resource | Encryption | Unknown  # a customer's, AWS's, or one that cannot
 KEPT = {"DeletionPolicy": ONLY_IN_TEMPLATES, "UpdateReplacePolicy": ONLY_IN_TEMPLATES}
 USUAL = {"KeyState": "Enabled", "MultiRegion": False, "Origin": "AWS_KMS"}
 ROTATION_DAYS = 365  # what KMS does unless told otherwise
+DELETED = Unknown("the key is deleted")
+DELETED_KEY = shaped(KEY, {"EnableKeyRotation": DELETED, "KeyPolicy": DELETED, "KeyState Deleted": True}, **KEPT)
 UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
 OF_INDEX = ("IndexName", "KeySchema", "Projection")
 READS, WRITES = "ConsumedReadCapacityUnits", "ConsumedWriteCapacityUnits"
@@ -81,6 +83,21 @@ def seen(found: Mapping[str, Answers], around: Surroundings, region: str | None 
 def observed(live: StoreSeen) -> Observed:
     """A live table as rules see it."""
     return template.observed(live.stack, live.logical_id)
+
+
+def manager(account: Account, live: StoreSeen) -> str | Unknown | None:
+    """The stack that manages a live table; none where the one that made it is deleted, or has let it go."""
+    owner, stacks = live.owner, account.stacks
+    if not isinstance(owner, str):
+        return owner
+    if isinstance(stacks, Unknown):
+        return stacks
+    if owner not in stacks:
+        return None
+    seen = stacks[owner].seen
+    names = None if isinstance(seen, Unknown) else [name for _, name in template.table_names(seen)]
+    of_it = names is None or any(isinstance(n, Unknown) or n == live.arn.rpartition("/")[2] for n in names)
+    return owner if of_it else None
 
 
 def _resources(

@@ -9,10 +9,14 @@ from holdfast.cfn.types import KEY, PLAN, ROLE, SELECTION, VAULT
 from holdfast.shared.calls import Call
 from holdfast.shared.live import KEPT, Answer, Resource, StackResources, shaped
 
+ARNS = "arn:aws:backup:*:*:*"  # plans and vaults
+
 
 def _call(operation: str, reads: str, member: str, page: tuple[str, str] | None = None) -> Call:
     action = f"backup:{operation}"
-    return Call(service="backup", operation=operation, action=action, reads=reads, member=member, page=page)
+    return Call(
+        service="backup", operation=operation, action=action, reads=reads, member=member, page=page, resource=ARNS
+    )
 
 
 GET_PLAN = _call("GetBackupPlan", "the backup plan", "BackupPlan")
