@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,6 +23,7 @@ from holdfast.model.facts import Encryption
 from holdfast.policy.required import DEFAULT
 from holdfast.shared.account import Account, Mention, Part, StackLive, Stores, StoreSeen, Unreadable
 from holdfast.shared.calls import Call
+from holdfast.threads import Pool
 from holdfast.unknown import Unknown
 
 Progress = Callable[[int, int], None]  # calls that are done, of how many
@@ -74,7 +75,7 @@ class _Reader:
 
     def read(self, now: datetime) -> Account:
         account = self._account = self._api.identity()
-        with ThreadPoolExecutor(8) as pool:
+        with Pool(8) as pool:
             stacks = pool.submit(self._stacks)
             deleted = pool.submit(self._deleted)
             watching = pool.submit(self._alarms)
@@ -154,7 +155,7 @@ class _Reader:
         arns = {name: prefix + name for name in names}
         about = (calls.DESCRIBE_TABLE, calls.BACKUPS, calls.TIME_TO_LIVE, calls.RESOURCE_POLICY)
         self._total = len(names) * len(about)
-        pools = [ThreadPoolExecutor(WORKERS) for _ in about]
+        pools = [Pool(WORKERS) for _ in about]
         try:
             asked = [
                 {name: pool.submit(self._about_table, call, name, arns[name]) for name in names}
@@ -164,7 +165,7 @@ class _Reader:
             described, backups, ttls, policies = ({n: f.result() for n, f in a.items()} for a in asked)
         finally:
             for pool in pools:
-                pool.shutdown(cancel_futures=True)
+                pool.close()
         gone = set(self._gone(described, backups, ttls, policies))
         self._forget(gone)
         there = {name: table for name, answer in described.items() if (table := tables.described(answer)) is not None}
@@ -222,7 +223,7 @@ class _Reader:
             refused = failure
         by_arn = {r["ResourceARN"]: _pairs(r["Tags"]) for page in pages for r in page.get("ResourceTagMappingList", ())}
         rest = [name for name, arn in arns.items() if not self._settled(name, by_arn.get(arn, {}))]
-        with ThreadPoolExecutor(WORKERS) as pool:
+        with Pool(WORKERS) as pool:
             alone = dict(zip(rest, pool.map(lambda name: self._own_tags(arns[name], refused), rest), strict=True))
         return {name: alone[name] if name in alone else by_arn[arn] for name, arn in arns.items()}
 
@@ -251,7 +252,7 @@ class _Reader:
         topics: list[Any] | Unknown,
     ) -> tables.Surroundings:
         arns = sorted({arn for t in there.values() if (arn := tables.key_arn(t))})
-        with ThreadPoolExecutor(WORKERS) as pool:
+        with Pool(WORKERS) as pool:
             keys = dict(zip(arns, pool.map(self._key, arns), strict=True))
         known = topics if isinstance(topics, Unknown) else [t["TopicArn"] for t in topics]
         return tables.Surroundings(keys=keys, alarms=watching, topics=known, reads=self._reads(there, now))
@@ -275,8 +276,8 @@ class _Reader:
         asked = {n: t for n, t in there.items() if n in self._names or not self._names}
         indexes = [(n, index) for n, t in asked.items() for index in tables.index_names(t)]
         chunks = [indexes[i : i + METRICS_PER_CALL] for i in range(0, len(indexes), METRICS_PER_CALL)]
-        with ThreadPoolExecutor(4) as pool:
-            found = list(pool.map(lambda chunk: self._reads_of(chunk, now), chunks))
+        with Pool(4) as pool:
+            found = pool.map(lambda chunk: self._reads_of(chunk, now), chunks)
         units: dict[tuple[str, str], float] = {}
         for part in found:
             if isinstance(part, Unknown):
@@ -327,7 +328,7 @@ class _Reader:
         if isinstance(listed, Unknown):
             return listed
         present = [s for s in listed if s["StackStatus"] not in ("DELETE_COMPLETE", "REVIEW_IN_PROGRESS")]
-        with ThreadPoolExecutor(WORKERS) as pool:
+        with Pool(WORKERS) as pool:
             return dict(zip((s["StackName"] for s in present), pool.map(self._stack, present), strict=True))
 
     def _stack(self, stack: Mapping[str, Any]) -> StackLive:

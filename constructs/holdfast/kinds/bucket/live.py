@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from holdfast.cfn.dig import ACCOUNT
@@ -15,6 +14,7 @@ from holdfast.kinds.live import Found, ReadContext, Reading
 from holdfast.shared.account import Aspect
 from holdfast.shared.calls import Call
 from holdfast.shared.live import Answer, Resource, StackResources, shaped, tags
+from holdfast.threads import Pool
 from holdfast.unknown import Unknown
 
 BUCKETS = "arn:aws:s3:::*"
@@ -90,7 +90,7 @@ def read(c: ReadContext, store: Bucket, name: str) -> Found | Unknown | None:
     there = c.ask(LOCATION, full, Bucket=full)
     if there is None or isinstance(there, Unknown):
         return there
-    with ThreadPoolExecutor(len(ASPECTS)) as pool:
+    with Pool(len(ASPECTS)) as pool:
         answers = dict(zip(ASPECTS, pool.map(lambda call: c.ask(call, full, Bucket=full), ASPECTS), strict=True))
     found = Found(arn=f"arn:{c.partition}:s3:::{full}", logical_id=c.id(types.BUCKET, full))
     known: dict[str, Answer] = {}
