@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime, timedelta
@@ -12,10 +13,11 @@ from holdfast.audit import mentions
 from holdfast.aws import calls, stores
 from holdfast.aws.failure import CallError, Kind
 from holdfast.aws.options import Options
-from holdfast.aws.session import Api, apis
+from holdfast.aws.session import AUDIT_MINUTES, Api, apis
 from holdfast.cfn import bounded
 from holdfast.cfn.template import Source, StackSeen
 from holdfast.contract.assembly import are_resources
+from holdfast.errors import InputError
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table import live as tables
 from holdfast.kinds.table.template import table_names
@@ -46,10 +48,42 @@ def read_all(
 ) -> list[Account]:
     """Every account and region; ``names`` are tables to look for in variables beside those that exist.
 
-    ``places`` are the stacks whose other stores are read as well.
+    ``places`` are the stacks whose other stores are read as well. InputError where no account can be read at all; else
+    one that cannot is unknown as a whole.
     """
     needed = calls.AUDIT if places else calls.READ
-    return [read(api, now=now, names=names, places=places, progress=progress) for api in apis(options, needed)]
+    until = time.monotonic() + 60 * AUDIT_MINUTES
+    found: list[Account] = []
+    closed: list[tuple[str, str, InputError]] = []
+    for whose, one in options.apart():
+        try:
+            opened = list(apis(one, needed, until))
+        except InputError as error:
+            closed += ((whose, region, error) for region in one.regions or ("no region",))
+            continue
+        for api in opened:
+            try:
+                found.append(read(api, now=now, names=names, places=places, progress=progress))
+            except InputError as error:
+                closed.append((whose, api.region, error))
+    if closed and not found:
+        raise closed[0][2]
+    return [*found, *(_closed(*one, places) for one in closed)]
+
+
+def _closed(whose: str, region: str, error: InputError, places: Sequence[Placed]) -> Account:
+    """An account that could not be entered: whatever is looked for may be there."""
+    why = Unknown(str(error))
+    return Account(
+        id=f"unknown ({whose})",
+        region=region,
+        tables=why,
+        stacks=why,
+        deleted=why,
+        mentions=why,
+        unreadable=(Unreadable(what=f"the account of {whose}", reason=why.reason),),
+        stores=Stores(found={stores.key(p, s): why for p in places if p.region == region for s in p.stores}),
+    )
 
 
 def read(

@@ -170,8 +170,8 @@ class Api:
 
     def _send(self, call: Call, parameters: dict[str, Any]) -> dict[str, Any]:
         try:
-            answering = self._asking.submit(self._answer, call, parameters)
-            return self._gate(call)(answering.result(CALL_SECONDS))
+            answer = self._asking.submit(self._answer, call, parameters).result(CALL_SECONDS)
+            return self._gate(call)(answer)
         except TimeoutError:  # it comes byte by byte, or the thread would have given up itself
             raise CallError(call, Kind.SILENT, f"{call.operation} took more than {CALL_SECONDS} s") from None
         except ClientError as error:
@@ -180,8 +180,9 @@ class Api:
             raise answered(call, status, str(found.get("Code", "")), str(found.get("Message", ""))) from None
         except (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError) as error:
             raise CallError(call, Kind.UNREACHABLE, _line(error)) from None
-        except ReadTimeoutError:
-            raise CallError(call, Kind.SILENT, f"{call.operation} was not answered in time") from None
+        except ReadTimeoutError as error:
+            said = f"{call.operation} was not answered in time ({_line(error)})"
+            raise CallError(call, Kind.SILENT, said) from None
         except HTTPClientError as error:
             raise CallError(call, Kind.TRANSIENT, f"the connection broke ({_line(error)})") from None
         except BotoCoreError as error:
