@@ -16,7 +16,7 @@ from holdfast.shared.live import KEPT, Answer, Resource, StackResources, shaped
 from holdfast.unknown import Unknown
 
 ARNS = "arn:aws:kafka:*:*:*"  # clusters and topics
-BROKERS = listing("kafka", "ListClusters", "brokers", "ClusterInfoList", NEXT)
+BROKERS = listing("kafka", "ListClusters", "brokers", "ClusterInfoList", NEXT, needs=("ClusterName", "ClusterArn"))
 TOPICS = Call(
     service="kafka",
     operation="ListTopics",
@@ -24,6 +24,7 @@ TOPICS = Call(
     also=("kafka-cluster:Connect",),
     reads="the list of topics",
     member="Topics",
+    needs=("Topics.TopicName",),
     page=NEXT,
     resource=ARNS,
 )
@@ -34,6 +35,7 @@ TOPIC = Call(
     also=("kafka-cluster:Connect", "kafka-cluster:DescribeTopic"),
     reads="the topic",
     member="TopicName",
+    needs=("PartitionCount", "ReplicationFactor"),
     resource=ARNS,
 )
 SETTINGS = Call(

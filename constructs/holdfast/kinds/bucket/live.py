@@ -20,13 +20,16 @@ from holdfast.unknown import Unknown
 BUCKETS = "arn:aws:s3:::*"
 
 
-def _call(operation: str, action: str, reads: str, member: str = "", absent: str = "") -> Call:
+def _call(
+    operation: str, action: str, reads: str, member: str = "", absent: str = "", needs: tuple[str, ...] = ()
+) -> Call:
     return Call(
         service="s3",
         operation=operation,
         action=f"s3:{action}",
         reads=reads,
         member=member,
+        needs=needs,
         resource=BUCKETS,
         absent=(absent,) if absent else (),
     )
@@ -39,6 +42,10 @@ ENCRYPTION = _call(
     "encryption",
     "ServerSideEncryptionConfiguration",
     "ServerSideEncryptionConfigurationNotFoundError",
+    (
+        "ServerSideEncryptionConfiguration.Rules",
+        "ServerSideEncryptionConfiguration.Rules.ApplyServerSideEncryptionByDefault",
+    ),
 )
 VERSIONS = _call("GetBucketVersioning", "GetBucketVersioning", "versioning")
 POLICY = _call("GetBucketPolicy", "GetBucketPolicy", "the bucket policy", "Policy", "NoSuchBucketPolicy")
@@ -48,6 +55,10 @@ PUBLIC = _call(
     "the block on public access",
     "PublicAccessBlockConfiguration",
     "NoSuchPublicAccessBlockConfiguration",
+    tuple(
+        f"PublicAccessBlockConfiguration.{name}"
+        for name in ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
+    ),
 )
 OWNERSHIP = _call(
     "GetBucketOwnershipControls",
@@ -55,6 +66,7 @@ OWNERSHIP = _call(
     "who owns objects",
     "OwnershipControls",
     "OwnershipControlsNotFoundError",
+    ("OwnershipControls.Rules", "OwnershipControls.Rules.ObjectOwnership"),
 )
 LIFECYCLE = _call(
     "GetBucketLifecycleConfiguration",
@@ -62,15 +74,24 @@ LIFECYCLE = _call(
     "lifecycle rules",
     "Rules",
     "NoSuchLifecycleConfiguration",
+    ("Rules.Status",),
 )
-LOGGING = _call("GetBucketLogging", "GetBucketLogging", "access logs")
-TAGS = _call("GetBucketTagging", "GetBucketTagging", "tags of the bucket", "TagSet", "NoSuchTagSet")
+LOGGING = _call("GetBucketLogging", "GetBucketLogging", "access logs", needs=("LoggingEnabled.TargetBucket",))
+TAGS = _call(
+    "GetBucketTagging",
+    "GetBucketTagging",
+    "tags of the bucket",
+    "TagSet",
+    "NoSuchTagSet",
+    ("TagSet.Key", "TagSet.Value"),
+)
 LOCK = _call(
     "GetObjectLockConfiguration",
     "GetBucketObjectLockConfiguration",
     "Object Lock",
     "ObjectLockConfiguration",
     "ObjectLockConfigurationNotFoundError",
+    ("ObjectLockConfiguration.ObjectLockEnabled",),
 )
 ASPECTS = {
     ENCRYPTION: Aspect.ENCRYPTION,

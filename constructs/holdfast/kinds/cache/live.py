@@ -12,17 +12,45 @@ from holdfast.shared.calls import Call, listing
 from holdfast.shared.live import Answer, Resource, StackResources, shaped, tags
 from holdfast.unknown import Unknown
 
-CACHES = listing("elasticache", "DescribeReplicationGroups", "caches", "ReplicationGroups", MARKER)
-NODES = listing("elasticache", "DescribeCacheClusters", "nodes of caches", "CacheClusters", MARKER)
-PARAMETERS = listing("elasticache", "DescribeCacheParameters", "parameters of the cache", "Parameters", MARKER)
-USER_GROUPS = listing("elasticache", "DescribeUserGroups", "user groups of caches", "UserGroups", MARKER)
-USERS = listing("elasticache", "DescribeUsers", "users of caches", "Users", MARKER)
+CACHES = listing(
+    "elasticache",
+    "DescribeReplicationGroups",
+    "caches",
+    "ReplicationGroups",
+    MARKER,
+    needs=(
+        "ReplicationGroupId",
+        "ARN",
+        "AtRestEncryptionEnabled",
+        "TransitEncryptionEnabled",
+        "AutomaticFailover",
+        "MultiAZ",
+        "MemberClusters",
+        "SnapshotRetentionLimit",
+    ),
+)
+NODES = listing(
+    "elasticache",
+    "DescribeCacheClusters",
+    "nodes of caches",
+    "CacheClusters",
+    MARKER,
+    needs=("CacheClusterId", "EngineVersion", "SecurityGroups.SecurityGroupId"),
+)
+PARAMETERS = listing(
+    "elasticache", "DescribeCacheParameters", "parameters of the cache", "Parameters", MARKER, needs=("ParameterName",)
+)
+USER_GROUPS = listing(
+    "elasticache", "DescribeUserGroups", "user groups of caches", "UserGroups", MARKER, needs=("UserGroupId", "UserIds")
+)
+USERS = listing("elasticache", "DescribeUsers", "users of caches", "Users", MARKER, needs=("UserId", "AccessString"))
 TAGS = Call(
     service="elasticache",
     operation="ListTagsForResource",
     action="elasticache:ListTagsForResource",
     reads="tags of the cache",
     member="TagList",
+    needs=("TagList.Key", "TagList.Value"),
 )
 NO_GROUP = "nobody"  # the group of a cache that has none, and so no users of its own
 

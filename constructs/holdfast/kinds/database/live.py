@@ -15,10 +15,57 @@ from holdfast.shared.calls import listing
 from holdfast.shared.live import Answer, Resource, StackResources, shaped, tags
 from holdfast.unknown import Unknown
 
-INSTANCES = listing("rds", "DescribeDBInstances", "databases", "DBInstances", MARKER)
-CLUSTERS = listing("rds", "DescribeDBClusters", "database clusters", "DBClusters", MARKER)  # DocumentDB's too
-PARAMETERS = listing("rds", "DescribeDBParameters", "parameters of the database", "Parameters", MARKER)
-CLUSTER_PARAMETERS = listing("rds", "DescribeDBClusterParameters", "parameters of the cluster", "Parameters", MARKER)
+TAGS = ("TagList.Key", "TagList.Value")
+INSTANCES = listing(
+    "rds",
+    "DescribeDBInstances",
+    "databases",
+    "DBInstances",
+    MARKER,
+    needs=(
+        "DBInstanceIdentifier",
+        "DBInstanceArn",
+        "DBInstanceStatus",
+        "StorageEncrypted",
+        "DeletionProtection",
+        "PubliclyAccessible",
+        "MultiAZ",
+        "BackupRetentionPeriod",
+        "IAMDatabaseAuthenticationEnabled",
+        "Engine",
+        "EngineVersion",
+        "VpcSecurityGroups",
+        "VpcSecurityGroups.VpcSecurityGroupId",
+        "DBParameterGroups.DBParameterGroupName",
+        *TAGS,
+    ),
+)
+CLUSTERS = listing(
+    "rds",
+    "DescribeDBClusters",
+    "database clusters",
+    "DBClusters",
+    MARKER,
+    needs=(
+        "DBClusterIdentifier",
+        "DBClusterArn",
+        "Status",
+        "Engine",
+        "EngineVersion",
+        "BackupRetentionPeriod",
+        "VpcSecurityGroups",
+        "StorageEncrypted",
+        "DeletionProtection",
+        "VpcSecurityGroups.VpcSecurityGroupId",
+        *TAGS,
+    ),
+)  # DocumentDB's too
+PARAMETERS = listing(
+    "rds", "DescribeDBParameters", "parameters of the database", "Parameters", MARKER, needs=("ParameterName",)
+)
+CLUSTER_PARAMETERS = listing(
+    "rds", "DescribeDBClusterParameters", "parameters of the cluster", "Parameters", MARKER, needs=("ParameterName",)
+)
 
 
 def read(c: ReadContext, store: Database, name: str) -> Found | Unknown | None:

@@ -1,0 +1,32 @@
+"""A recorded account with each member of each answer dropped, nulled and retyped: no crash, and no new pass."""
+
+from __future__ import annotations
+
+import pytest
+from recorded import Judge, Oddity, oddities
+
+from holdfast.shared.calls import Call
+
+SHARE = 20  # every so-many-th that may say something new is judged here, and all by `make fuzz`
+
+
+def test_recorded_members_dropped_nulled_and_retyped_crash_nothing_and_pass_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    judge = Judge()
+    assert judge.account.unreadable == ()
+    through: list[Oddity] = []
+    refused: dict[Call, Oddity] = {}  # all of an operation say the same: it is unknown
+    every = 0
+    for odd in oddities():
+        every += 1
+        if judge.gets_through(odd):
+            through.append(odd)
+        else:
+            refused[odd.asked[0]] = odd
+    judged = [*through, *refused.values()][::SHARE]
+    with capsys.disabled():
+        print(f"\n{every} odd members of answers: {every - len(through)} refused, {len(judged)} judged")
+    assert every > 2000
+    assert len(through) < every / 2
+    assert {str(o): found for o in judged if (found := judge.judge(o))} == {}
