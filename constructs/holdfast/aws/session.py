@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -80,6 +81,7 @@ class Api:
         self._gates: dict[Call, Callable[[dict[str, Any]], dict[str, Any]]] = {}
         self._silent: dict[Call, int] = {}
         self._asking = Pool(CONNECTIONS)
+        weakref.finalize(self, self._asking.close)
         self._lock = threading.Lock()
         self._wire: Wire | None = None
         self._failed_to_connect = 0

@@ -123,6 +123,28 @@ def test_l25_only_bad_profiles_are_one_line(monkeypatch: pytest.MonkeyPatch, tmp
         read_all(Options(profiles=("broken", "missing"), regions=(REGION,)), now=NOW)
 
 
+def test_l25_the_command_reports_what_it_could_read_and_which_profile_it_could_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, aws: Aws
+) -> None:
+    configured(monkeypatch, tmp_path, of(aws, "one"), process(tmp_path, PROCESS))
+    line = [sys.executable, "-m", "holdfast.cli", "audit", "--env", "prod", "--region", REGION]
+    done = subprocess.run(
+        [*line, "--account", aws.account, "--endpoint-url", aws.endpoint, "--profile", "one", "--profile", "broken"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1  # tables that are not declared
+    assert "????  HF601" in done.stdout
+    assert "FAIL  HF601" not in done.stdout  # nothing is missing: it may be in the other account
+    assert "the account of profile broken" in done.stdout
+    assert f"read account {aws.account} in {REGION}\n" in done.stderr
+    assert f"could not read account unknown (profile broken) in {REGION}\n" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 # Time
 
 

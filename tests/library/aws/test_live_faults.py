@@ -491,6 +491,20 @@ def _always(page: Reply, asked: Asked) -> Reply:
     return page
 
 
+def test_half_an_answer_is_none(look: Look, truth: Account) -> None:
+    def half(asked: Asked, forward: Forward) -> Reply:
+        whole = forward()
+        if asked.operation in ("GetCallerIdentity", "ListTables", "DescribeTable", "ListTagsOfResource"):
+            return whole
+        return Reply(whole.status, whole.body[: len(whole.body) // 2], lost=len(whole.body))
+
+    seen = look(half)
+    assert list(wrong(truth, seen)) == []
+    assert isinstance(seen.stacks, Unknown)
+    assert isinstance(observed(tables(seen)["orders"]).recovery, Unknown)
+    assert {u.part for u in seen.unreadable} >= {Part.TABLES, Part.STACKS, Part.ALARMS, Part.MENTIONS}
+
+
 def test_l22_a_list_without_end_is_no_list(look: Look, truth: Account) -> None:
     def endless(asked: Asked, forward: Forward) -> Reply:
         reply = forward()
