@@ -179,6 +179,10 @@ class Judge:
             return False
         return True
 
+    def changes(self, *odd: Oddity) -> Verdicts:
+        """What is said otherwise because of them."""
+        return {about: said for about, said in verdicts(look(seen(*odd))).items() if self.verdicts.get(about) != said}
+
     def judge(self, *odd: Oddity, written: bool = False) -> set[tuple[str, str, str | None, str | None]]:
         """What passes only because of them; whatever breaks on the way, or in writing it down, breaks here."""
         try:

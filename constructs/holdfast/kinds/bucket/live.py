@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from holdfast.cfn import bounded
 from holdfast.cfn.dig import ACCOUNT
 from holdfast.cfn.types import KEY, ROLE
 from holdfast.kinds.bucket import types
@@ -220,4 +220,4 @@ def bucket_policy(arn: str, bucket: str, text: str, own: StackResources, account
             return {"Fn::Join": ["", [ref, value.removeprefix(arn)]]}
         return own.arn(ROLE, value) if ":role/" in value else value
 
-    return shaped(types.POLICY, {"Bucket": {"Ref": bucket}, "PolicyDocument": written(json.loads(text))})
+    return shaped(types.POLICY, {"Bucket": {"Ref": bucket}, "PolicyDocument": written(bounded.tree(text))})
