@@ -43,6 +43,7 @@ CONNECTIONS = 64
 UNREACHABLE_ATTEMPTS = 3
 SILENT_ATTEMPTS = 2
 SILENT = 3  # calls of one operation in a row that were not answered: the next would wait in vain, too
+MUTE = 4  # operations that were not answered since any was: then nothing is
 FIRST_SECONDS = 5  # for an answer to who we are; an endpoint that gives none is the wrong one
 ANSWER_SECONDS = 20  # between two parts of an answer
 CALL_SECONDS = 60  # for an answer as a whole, and for all attempts at a call
@@ -80,6 +81,7 @@ class Api:
         self._paces: dict[Call, Pace] = {call: Pace() for call in self._calls}
         self._gates: dict[Call, Callable[[dict[str, Any]], dict[str, Any]]] = {}
         self._silent: dict[Call, int] = {}
+        self._mute: set[Call] = set()
         self._asking = Pool(CONNECTIONS)
         weakref.finalize(self, self._asking.close)
         self._lock = threading.Lock()
@@ -106,6 +108,7 @@ class Api:
                 pause(attempt)
             else:
                 self._failed_to_connect = self._silent[call] = 0
+                self._mute.clear()
                 pace.faster()
                 return answer
 
@@ -163,6 +166,7 @@ class Api:
                 return UNREACHABLE_ATTEMPTS
             case Kind.SILENT:
                 self._silent[failure.call] = self._silent.get(failure.call, 0) + 1
+                self._mute.add(failure.call)
                 return SILENT_ATTEMPTS
             case Kind.UNREACHABLE:
                 self._failed_to_connect += 1
@@ -220,6 +224,10 @@ class Api:
             raise CallError(call, Kind.OTHER, said)
         if self._silent.get(call, 0) >= SILENT:
             raise CallError(call, Kind.OTHER, f"{call.operation} was not answered in time, {SILENT} times in a row")
+        if len(self._mute) >= MUTE:
+            raise CallError(
+                call, Kind.OTHER, f"{MUTE} calls in a row were not answered in time, and so no more were made"
+            )
 
     def _credentials(self, call: Call) -> None:
         """CallError where there are none: whatever fails in getting or renewing them fails here."""

@@ -22,6 +22,7 @@ from live_account import REGION, api, bare, clean, furnish, wrong
 from support import ROOT
 
 from holdfast.aws import session
+from holdfast.aws.calls import AUDIT
 from holdfast.aws.options import Options
 from holdfast.aws.reader import read, read_all
 from holdfast.errors import InputError
@@ -185,6 +186,18 @@ def test_l23_what_is_not_answered_is_given_up_after_a_few_calls(monkeypatch: pyt
     assert isinstance(seen.tables, dict)
     assert len(seen.tables) == 40
     assert {u.what.split(" of ")[0] for u in seen.unreadable} >= {"point-in-time recovery", "variables"}
+
+
+def test_l23_an_endpoint_that_has_stopped_answering_is_asked_no_more(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+    for name in ("holdfast.aws.session.ANSWER_SECONDS", "holdfast.aws.wire.SECONDS"):
+        monkeypatch.setattr(name, 1)
+    with slow(aws, {call.operation for call in AUDIT} - {"GetCallerIdentity"}) as endpoint:
+        began = time.monotonic()
+        seen = look(monkeypatch, endpoint, aws)
+        took = time.monotonic() - began
+    assert took < 4  # every listing twice would be that for those of the first eight alone
+    assert isinstance(seen.tables, Unknown)
+    assert isinstance(seen.stacks, Unknown)
 
 
 def test_l23_an_answer_that_comes_byte_by_byte_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
