@@ -129,10 +129,9 @@ FUNCTIONS = listing(
 EVENT_SOURCES = listing(
     "lambda", "ListEventSourceMappings", "event sources", "EventSourceMappings", ("Marker", "NextMarker")
 )
-POLICIES = listing("iam", "GetAccountAuthorizationDetails", "IAM policies", "IsTruncated", ("Marker", "Marker"))
 _OWNERS = (("User", "UserPolicyList"), ("Role", "RolePolicyList"), ("Group", "GroupPolicyList"))
 POLICIES = replace(
-    POLICIES,
+    listing("iam", "GetAccountAuthorizationDetails", "IAM policies", "IsTruncated", ("Marker", "Marker")),
     needs=(
         *(f"{kind}DetailList.{need}" for kind, _ in _OWNERS for need in (f"{kind}Name", "Arn")),
         *(f"{kind}DetailList.{own}.{need}" for kind, own in _OWNERS for need in ("PolicyName", "PolicyDocument")),
