@@ -120,9 +120,10 @@ bench-audit: setup
 mutants: setup
 	python -m benchmarks.mutants $(if $(MODULE),--module $(MODULE)) $(if $(COUNT),--count $(COUNT)) --seed $(or $(SEED),1)
 
-# Spoilt output folders and contracts: make fuzz SECONDS=60 SEED=1
+# Spoilt output folders and contracts, and odd answers of an account: make fuzz SECONDS=60 SEED=1
 fuzz: setup
 	python -m benchmarks.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)
+	python -m benchmarks.fuzz_answers --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)
 
 # uv writes one lock for every platform and Python from 3.11 on; pip-tools writes it for the machine that it runs on.
 # What is pinned stays as it is with `make lock UPGRADE=`. The layer has the driver, and not what the command draws with.

@@ -29,7 +29,7 @@ KIND = "Broker"  # which stands for all kinds: most of what the others have, it 
 
 # What a module may import: what stands in its own folder, or below. The public package may be used by edges only.
 LEVELS = {
-    **dict.fromkeys(("errors", "unknown", "verdict", "days", "text", "files", "garbage"), 0),
+    **dict.fromkeys(("errors", "unknown", "verdict", "days", "text", "files", "garbage", "threads"), 0),
     "terminal": 1,
     "model": 1,
     "cfn": 2,

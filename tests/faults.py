@@ -35,6 +35,7 @@ class Asked:
 class Reply:
     status: int
     body: bytes
+    lost: int = 0  # so many bytes are promised and never come
 
 
 RESET = Reply(0, b"reset")
@@ -82,7 +83,8 @@ def proxy(target: str, fault: Fault) -> Iterator[str]:
                 self.close_connection = True
                 return
             self.send_response(reply.status)
-            self.send_header("Content-Length", str(len(reply.body)))
+            self.send_header("Content-Length", str(len(reply.body) + reply.lost))
+            self.close_connection = self.close_connection or bool(reply.lost)
             self.end_headers()
             self.wfile.write(reply.body)
 

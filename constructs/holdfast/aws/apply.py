@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -108,10 +109,10 @@ def apply(
 def apis_for(changes: Iterable[Change], options: Options) -> dict[tuple[str, str], Api]:
     """Those of each account and region that is to be changed, and of no other."""
     wanted = {(c.account, c.region) for c in changes}
-    found = {}
-    for api in apis(options, FIX):
-        if (place := (api.identity(), api.region)) in wanted:
-            found[place] = api
+    found: dict[tuple[str, str], Api] = {}
+    for _, one in options.apart():
+        with suppress(InputError):  # whether it is one that is needed shows below
+            found |= {place: api for api in apis(one, FIX) if (place := (api.identity(), api.region)) in wanted}
     if missing := sorted(wanted - set(found)):
         raise InputError(f"account {missing[0][0]} in {missing[0][1]} cannot be reached any more: log in again")
     return found

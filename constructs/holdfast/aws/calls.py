@@ -15,47 +15,89 @@ TABLE = "arn:aws:dynamodb:*:*:table/*"
 KEY = "arn:aws:kms:*:*:key/*"
 
 
-def _dynamodb(operation: str, reads: str, member: str) -> Call:
+def _dynamodb(operation: str, reads: str, member: str, needs: tuple[str, ...] = ()) -> Call:
     return Call(
         service="dynamodb",
         operation=operation,
         action=f"dynamodb:{operation}",
         reads=reads,
         member=member,
+        needs=tuple(f"{member}.{need}" for need in needs),
         resource=TABLE,
     )
 
 
-def _kms(operation: str, reads: str, member: str) -> Call:
-    return Call(service="kms", operation=operation, action=f"kms:{operation}", reads=reads, member=member, resource=KEY)
+def _kms(operation: str, reads: str, member: str, needs: tuple[str, ...] = ()) -> Call:
+    return Call(
+        service="kms",
+        operation=operation,
+        action=f"kms:{operation}",
+        reads=reads,
+        member=member,
+        needs=needs,
+        resource=KEY,
+    )
 
 
 MEMBERS = listing(
-    "cloudformation", "ListStackResources", "the resources of the stack", "StackResourceSummaries", NEXT, STACK
+    "cloudformation",
+    "ListStackResources",
+    "the resources of the stack",
+    "StackResourceSummaries",
+    NEXT,
+    STACK,
+    needs=("LogicalResourceId", "ResourceType", "ResourceStatus"),
 )
 IDENTITY = Call(service="sts", operation="GetCallerIdentity", action=None, reads="the account", member="Account")
 LIST_TABLES = listing(
     "dynamodb", "ListTables", "the list of tables", "TableNames", ("ExclusiveStartTableName", "LastEvaluatedTableName")
 )
-DESCRIBE_TABLE = _dynamodb("DescribeTable", "the table", "Table")
-BACKUPS = _dynamodb("DescribeContinuousBackups", "point-in-time recovery", "ContinuousBackupsDescription")
-TIME_TO_LIVE = _dynamodb("DescribeTimeToLive", "the TTL", "TimeToLiveDescription")
+DESCRIBE_TABLE = _dynamodb(
+    "DescribeTable",
+    "the table",
+    "Table",
+    ("TableName", "TableStatus", "KeySchema", "AttributeDefinitions", "DeletionProtectionEnabled"),
+)
+BACKUPS = _dynamodb(
+    "DescribeContinuousBackups",
+    "point-in-time recovery",
+    "ContinuousBackupsDescription",
+    ("PointInTimeRecoveryDescription", "PointInTimeRecoveryDescription.PointInTimeRecoveryStatus"),
+)
+TIME_TO_LIVE = _dynamodb("DescribeTimeToLive", "the TTL", "TimeToLiveDescription", ("TimeToLiveStatus",))
 RESOURCE_POLICY = _dynamodb("GetResourcePolicy", "the resource policy", "Policy")
-TABLE_TAGS = replace(_dynamodb("ListTagsOfResource", "tags", "Tags"), page=NEXT)
+TABLE_TAGS = replace(_dynamodb("ListTagsOfResource", "tags", "Tags", ("Key", "Value")), page=NEXT)
 TAGS = Call(
     service="resourcegroupstaggingapi",
     operation="GetResources",
     action="tag:GetResources",
     reads="tags of all tables at once",
     member="ResourceTagMappingList",
+    needs=tuple(f"ResourceTagMappingList.{need}" for need in ("ResourceARN", "Tags", "Tags.Key", "Tags.Value")),
     page=("PaginationToken", "PaginationToken"),
 )
-DESCRIBE_KEY = _kms("DescribeKey", "the key", "KeyMetadata")
+DESCRIBE_KEY = _kms(
+    "DescribeKey", "the key", "KeyMetadata", ("KeyMetadata.Arn", "KeyMetadata.KeyManager", "KeyMetadata.KeyState")
+)
 KEY_ROTATION = _kms("GetKeyRotationStatus", "rotation of the key", "KeyRotationEnabled")
 KEY_POLICY = _kms("GetKeyPolicy", "the key policy", "Policy")
 GRANTS = replace(_kms("ListGrants", "grants of the key", "Grants"), page=("Marker", "NextMarker"))
-STACKS = listing("cloudformation", "DescribeStacks", "the list of stacks", "Stacks", NEXT)
-DELETED_STACKS = listing("cloudformation", "ListStacks", "the list of deleted stacks", "StackSummaries", NEXT)
+STACKS = listing(
+    "cloudformation",
+    "DescribeStacks",
+    "the list of stacks",
+    "Stacks",
+    NEXT,
+    needs=("StackName", "StackStatus", "CreationTime", "Outputs.OutputValue"),
+)
+DELETED_STACKS = listing(
+    "cloudformation",
+    "ListStacks",
+    "the list of deleted stacks",
+    "StackSummaries",
+    NEXT,
+    needs=("StackName", "CreationTime"),
+)
 EVENTS = listing("cloudformation", "DescribeStackEvents", "when the stack was last updated", "StackEvents", NEXT, STACK)
 TEMPLATE = Call(
     service="cloudformation",
@@ -65,14 +107,46 @@ TEMPLATE = Call(
     member="TemplateBody",
     resource=STACK,
 )
-ALARMS = listing("cloudwatch", "DescribeAlarms", "alarms", "MetricAlarms", NEXT, "arn:aws:cloudwatch:*:*:alarm:*")
-TOPICS = listing("sns", "ListTopics", "the topics that alarms tell", "Topics", NEXT)
-METRICS = listing("cloudwatch", "GetMetricData", "reads and writes of tables and indexes", "MetricDataResults", NEXT)
-FUNCTIONS = listing("lambda", "ListFunctions", "variables of Lambda functions", "Functions", ("Marker", "NextMarker"))
+ALARMS = listing(
+    "cloudwatch",
+    "DescribeAlarms",
+    "alarms",
+    "MetricAlarms",
+    NEXT,
+    "arn:aws:cloudwatch:*:*:alarm:*",
+    needs=("AlarmName", "ActionsEnabled", "ComparisonOperator", "EvaluationPeriods"),
+)
+TOPICS = listing("sns", "ListTopics", "the topics that alarms tell", "Topics", NEXT, needs=("TopicArn",))
+METRICS = listing(
+    "cloudwatch",
+    "GetMetricData",
+    "reads and writes of tables and indexes",
+    "MetricDataResults",
+    NEXT,
+    needs=("Id", "Values", "StatusCode", "Timestamps"),
+)
+FUNCTIONS = listing(
+    "lambda",
+    "ListFunctions",
+    "variables of Lambda functions",
+    "Functions",
+    ("Marker", "NextMarker"),
+    needs=("FunctionName",),
+)
 EVENT_SOURCES = listing(
     "lambda", "ListEventSourceMappings", "event sources", "EventSourceMappings", ("Marker", "NextMarker")
 )
-POLICIES = listing("iam", "GetAccountAuthorizationDetails", "IAM policies", "IsTruncated", ("Marker", "Marker"))
+_OWNERS = (("User", "UserPolicyList"), ("Role", "RolePolicyList"), ("Group", "GroupPolicyList"))
+POLICIES = replace(
+    listing("iam", "GetAccountAuthorizationDetails", "IAM policies", "IsTruncated", ("Marker", "Marker")),
+    needs=(
+        *(f"{kind}DetailList.{need}" for kind, _ in _OWNERS for need in (f"{kind}Name", "Arn")),
+        *(f"{kind}DetailList.{own}.{need}" for kind, own in _OWNERS for need in ("PolicyName", "PolicyDocument")),
+        *(f"{kind}DetailList.AttachedManagedPolicies.PolicyArn" for kind, _ in _OWNERS),
+        *("Policies.Arn", "Policies.PolicyName", "Policies.PolicyVersionList"),
+        *("Policies.PolicyVersionList.Document", "Policies.PolicyVersionList.IsDefaultVersion"),
+    ),
+)
 
 READ: tuple[Call, ...] = (
     IDENTITY,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ from holdfast.audit.consumers import Grant, NewKey, Principal, Statement, Surrou
 from holdfast.aws import calls
 from holdfast.aws.failure import CallError
 from holdfast.aws.session import Api
+from holdfast.cfn import bounded
 from holdfast.shared.calls import Call
 from holdfast.unknown import Unknown
 
@@ -39,7 +39,7 @@ def new_key(api: Api, account: str, alias: str) -> NewKey | Unknown:
 
 def _key_policy(api: Api, arn: str) -> tuple[Statement, ...] | Unknown:
     try:
-        return statements(json.loads(api.call(calls.KEY_POLICY, KeyId=arn, PolicyName="default")["Policy"]))
+        return statements(bounded.tree(api.call(calls.KEY_POLICY, KeyId=arn, PolicyName="default")["Policy"]))
     except CallError as failure:
         return Unknown(f"the key policy could not be read: {failure.reason}")
     except (TypeError, ValueError):
@@ -105,7 +105,7 @@ def _streams(sources: list[Json], tables: Mapping[str, str], roles: Mapping[str,
 def _shared(api: Api, name: str, arn: str) -> list[Use] | Unknown:
     """Whom a table's resource policy lets in."""
     try:
-        policy = json.loads(api.call(calls.RESOURCE_POLICY, ResourceArn=arn)["Policy"])
+        policy = bounded.tree(api.call(calls.RESOURCE_POLICY, ResourceArn=arn)["Policy"])
     except CallError as failure:
         return [] if failure.code == "PolicyNotFoundException" else Unknown(failure.reason)
     except (TypeError, ValueError):

@@ -53,6 +53,8 @@ class Kind(Enum):
     THROTTLED = "throttled"  # try again, more slowly
     TRANSIENT = "transient"  # try again
     UNREACHABLE = "unreachable"  # try again, but not for long
+    GARBLED = "garbled"  # something else than the service answers: try again, but not for long
+    SILENT = "silent"  # no answer in time: try again once
     DENIED = "denied"
     CREDENTIALS = "credentials"  # none, expired, or not accepted
     GONE = "gone"

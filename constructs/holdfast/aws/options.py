@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,3 +25,11 @@ class Options:
     regions: tuple[str, ...] = ()
     endpoint_url: str | None = None
     accounts: tuple[str, ...] = ()  # none but these; without any, whichever the credentials are of
+
+    def apart(self) -> Iterator[tuple[str, Options]]:
+        """Each profile, or set of keys, by itself, with what to call it."""
+        yield from ((f"profile {p}", replace(self, profiles=(p,))) for p in self.profiles)
+        if not self.profiles:
+            yield from ((f"the keys of {k.access_key}", replace(self, keys=(k,))) for k in self.keys)
+            if not self.keys:
+                yield "the credentials of the environment", self

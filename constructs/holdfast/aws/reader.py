@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from datetime import UTC, datetime, time, timedelta
+from concurrent.futures import Future
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from holdfast.audit import mentions
 from holdfast.aws import calls, stores
 from holdfast.aws.failure import CallError, Kind
 from holdfast.aws.options import Options
-from holdfast.aws.session import Api, apis
+from holdfast.aws.session import AUDIT_MINUTES, Api, apis
 from holdfast.cfn import bounded
 from holdfast.cfn.template import Source, StackSeen
 from holdfast.contract.assembly import are_resources
 from holdfast.days import day
+from holdfast.errors import InputError
 from holdfast.estate.placement import Placed
 from holdfast.kinds.table import live as tables
 from holdfast.kinds.table.template import table_names
@@ -34,6 +36,7 @@ from holdfast.shared.account import (
     Unreadable,
 )
 from holdfast.shared.calls import Call
+from holdfast.threads import Pool
 from holdfast.unknown import Unknown
 
 Progress = Callable[[int, int], None]  # calls that are done, of how many
@@ -55,10 +58,42 @@ def read_all(
 ) -> list[Account]:
     """Every account and region; ``names`` are tables to look for in variables beside those that exist.
 
-    ``places`` are the stacks whose other stores are read as well.
+    ``places`` are the stacks whose other stores are read as well. InputError where no account can be read at all; else
+    one that cannot is unknown as a whole.
     """
     needed = calls.AUDIT if places else calls.READ
-    return [read(api, now=now, names=names, places=places, progress=progress) for api in apis(options, needed)]
+    until = time.monotonic() + 60 * AUDIT_MINUTES
+    found: list[Account] = []
+    closed: list[tuple[str, str, InputError]] = []
+    for whose, one in options.apart():
+        try:
+            opened = list(apis(one, needed, until))
+        except InputError as error:
+            closed += ((whose, region, error) for region in one.regions or ("no region",))
+            continue
+        for api in opened:
+            try:
+                found.append(read(api, now=now, names=names, places=places, progress=progress))
+            except InputError as error:
+                closed.append((whose, api.region, error))
+    if closed and not found:
+        raise closed[0][2]
+    return [*found, *(_closed(*one, places) for one in closed)]
+
+
+def _closed(whose: str, region: str, error: InputError, places: Sequence[Placed]) -> Account:
+    """An account that could not be entered: whatever is looked for may be there."""
+    why = Unknown(str(error))
+    return Account(
+        id=f"unknown ({whose})",
+        region=region,
+        tables=why,
+        stacks=why,
+        deleted=why,
+        mentions=why,
+        unreadable=(Unreadable(what=f"the account of {whose}", reason=why.reason),),
+        stores=Stores(found={stores.key(p, s): why for p in places if p.region == region for s in p.stores}),
+    )
 
 
 def read(
@@ -84,7 +119,7 @@ class _Reader:
 
     def read(self, now: datetime) -> Account:
         account = self._account = self._api.identity()
-        with ThreadPoolExecutor(8) as pool:
+        with Pool(8) as pool:
             stacks = pool.submit(self._stacks)
             deleted = pool.submit(self._deleted)
             watching = pool.submit(self._alarms)
@@ -164,7 +199,7 @@ class _Reader:
         arns = {name: prefix + name for name in names}
         about = (calls.DESCRIBE_TABLE, calls.BACKUPS, calls.TIME_TO_LIVE, calls.RESOURCE_POLICY)
         self._total = len(names) * len(about)
-        pools = [ThreadPoolExecutor(WORKERS) for _ in about]
+        pools = [Pool(WORKERS) for _ in about]
         try:
             asked = [
                 {name: pool.submit(self._about_table, call, name, arns[name]) for name in names}
@@ -174,7 +209,7 @@ class _Reader:
             described, backups, ttls, policies = ({n: f.result() for n, f in a.items()} for a in asked)
         finally:
             for pool in pools:
-                pool.shutdown(cancel_futures=True)
+                pool.close()
         gone = set(self._gone(described, backups, ttls, policies))
         self._forget(gone)
         there = {name: table for name, answer in described.items() if (table := tables.described(answer)) is not None}
@@ -232,7 +267,7 @@ class _Reader:
             refused = failure
         by_arn = {r["ResourceARN"]: _pairs(r["Tags"]) for page in pages for r in page.get("ResourceTagMappingList", ())}
         rest = [name for name, arn in arns.items() if not self._settled(name, by_arn.get(arn, {}))]
-        with ThreadPoolExecutor(WORKERS) as pool:
+        with Pool(WORKERS) as pool:
             alone = dict(zip(rest, pool.map(lambda name: self._own_tags(arns[name], refused), rest), strict=True))
         return {name: alone[name] if name in alone else by_arn[arn] for name, arn in arns.items()}
 
@@ -261,7 +296,7 @@ class _Reader:
         topics: list[Any] | Unknown,
     ) -> tables.Surroundings:
         arns = sorted({arn for t in there.values() if (arn := tables.key_arn(t))})
-        with ThreadPoolExecutor(WORKERS) as pool:
+        with Pool(WORKERS) as pool:
             keys = dict(zip(arns, pool.map(self._key, arns), strict=True))
         known = topics if isinstance(topics, Unknown) else [t["TopicArn"] for t in topics]
         return tables.Surroundings(keys=keys, alarms=watching, topics=known, units=self._units(there, now))
@@ -285,14 +320,14 @@ class _Reader:
         # Each is paid for, and of tables that are not declared it is not asked.
         asked = [m for n, t in there.items() if n in self._names or not self._names for m in tables.metrics(n, t)]
         chunks = [asked[i : i + METRICS_PER_CALL] for i in range(0, len(asked), METRICS_PER_CALL)]
-        with ThreadPoolExecutor(4) as pool:
+        with Pool(4) as pool:
             found = pool.map(lambda chunk: self._units_of(chunk, now), chunks)
             return {metric: units for part in found for metric, units in part.items()}
 
     def _units_of(self, metrics: list[tables.Metric], now: datetime) -> dict[tables.Metric, Units | Unknown]:
         by_id = {f"m{n}": metric for n, metric in enumerate(metrics)}
         # From midnight on, so that the data points are those of days.
-        start = datetime.combine(day(now), time.min, UTC) - timedelta(days=tables.MONTH)
+        start = datetime.combine(day(now), datetime.min.time(), UTC) - timedelta(days=tables.MONTH)
         queries = [_query(i, metric) for i, metric in by_id.items()]
         pages = self._pages(Part.READS, calls.METRICS, MetricDataQueries=queries, StartTime=start, EndTime=now)
         if isinstance(pages, Unknown):
@@ -329,7 +364,7 @@ class _Reader:
         if isinstance(listed, Unknown):
             return listed
         present = [s for s in listed if s["StackStatus"] not in ("DELETE_COMPLETE", "REVIEW_IN_PROGRESS")]
-        with ThreadPoolExecutor(WORKERS) as pool:
+        with Pool(WORKERS) as pool:
             return dict(zip((s["StackName"] for s in present), pool.map(self._stack, present), strict=True))
 
     def _stack(self, stack: Mapping[str, Any]) -> StackLive:

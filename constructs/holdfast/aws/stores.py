@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +34,7 @@ from holdfast.shared.vault.live import (
     selection,
     vault,
 )
+from holdfast.threads import Pool
 from holdfast.unknown import Unknown
 
 Hole = Callable[[CallError, str], Unknown]
@@ -75,11 +75,11 @@ class _Reader:
         wanted = dict.fromkeys(call for reading in readings if reading for call in reading.listings)
         if not self._places:
             return Stores(found={})
-        with ThreadPoolExecutor(AT_ONCE) as pool:
+        with Pool(AT_ONCE) as pool:
             tagged = pool.submit(self._tagged)
             listed = dict(zip(wanted, pool.map(self.ask_all, wanted), strict=True))
             stacks = [_Stack(self, p, listed) for p in self._places]
-            list(pool.map(lambda stack: stack.read(), stacks))
+            pool.map(lambda stack: stack.read(), stacks)
         found: dict[tuple[str, str, str], StoreSeen | Unknown] = {}
         for stack in stacks:
             found |= stack.found()

@@ -19,7 +19,7 @@ from holdfast.aws.failure import CallError, Kind, answered
 from holdfast.shared.calls import Call
 
 TARGET = "DynamoDB_20120810"
-SECONDS = 30
+SECONDS = 20
 
 
 class Wire:
@@ -48,6 +48,9 @@ class Wire:
             connection.request("POST", path, request.data, dict(request.headers.items()))
             answer = connection.getresponse()
             status, text = answer.status, answer.read()
+        except TimeoutError as error:
+            connection.close()
+            raise CallError(call, Kind.SILENT, f"{call.operation} was not answered within {SECONDS} s") from error
         except (OSError, HTTPException) as error:
             connection.close()
             raise CallError(call, Kind.TRANSIENT, f"the connection broke ({type(error).__name__})") from error
@@ -91,11 +94,11 @@ def _authorization(user: str | None, password: str | None) -> dict[str, str]:
 def _read(call: Call, status: int, text: bytes) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         if status < 300:
-            raise CallError(call, Kind.TRANSIENT, f"{call.operation} answered something that is not JSON")
+            raise CallError(call, Kind.GARBLED, f"{call.operation} answered something that is not JSON")
         raise answered(call, status, "", "no JSON")
     if status < 300:
         return found

@@ -9,7 +9,7 @@ from pathlib import Path
 from holdfast.audit.code import mentions
 from holdfast.cli import options
 from holdfast.cli.accounts import look
-from holdfast.cli.output import report
+from holdfast.cli.output import report, tell
 from holdfast.contract.history import read
 from holdfast.report.text import against, audit_summary, unread
 from holdfast.rules.base import Finding, Severity
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     findings = [f for f in found.findings if f.rule.id in wanted or (_unseen(f) and f.rule.id not in ignored)]
     print(against(found), file=sys.stderr)
     for account in accounts:
-        print(f"read account {account.id} in {account.region}", file=sys.stderr)
+        tell(f"{'read' if account.id.isdigit() else 'could not read'} account {account.id} in {account.region}")
     if found.elsewhere:
         print(unread(found), file=sys.stderr)
     return report(

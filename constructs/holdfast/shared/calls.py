@@ -21,6 +21,7 @@ class Call:
     action: str | None  # None: AWS allows it to everybody
     reads: str  # what it tells, in words, for a message that it is missing
     member: str = ""  # what an answer must have; without it, it is none, whatever its status
+    needs: tuple[str, ...] = ()  # and what, inside of it: a path asks for its end wherever the rest of it is there
     resource: str = "*"
     page: tuple[str, str] | None = None  # the token's name in the request and in the answer
     also: tuple[str, ...] = ()  # further actions, where one call needs several
@@ -29,14 +30,23 @@ class Call:
     via: str = ""  # the service through which alone it is allowed
 
 
-def listing(service: str, operation: str, reads: str, member: str, page: tuple[str, str], resource: str = "*") -> Call:
-    """A call that answers in pages, and whose action has its name."""
+def listing(
+    service: str,
+    operation: str,
+    reads: str,
+    member: str,
+    page: tuple[str, str],
+    resource: str = "*",
+    needs: tuple[str, ...] = (),
+) -> Call:
+    """A call that answers in pages, and whose action has its name; ``needs`` are of what it lists."""
     return Call(
         service=service,
         operation=operation,
         action=f"{service}:{operation}",
         reads=reads,
         member=member,
+        needs=tuple(f"{member}.{need}" for need in needs),
         page=page,
         resource=resource,
     )

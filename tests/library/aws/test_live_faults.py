@@ -10,10 +10,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 from xml.sax.saxutils import escape
 
 import aws_stub
+import botocore.session
 import faults
 import pytest
 from accounts import NOW
@@ -23,10 +25,13 @@ from live_account import REGION, api, bare, clean, furnish, wrong
 from support import ROOT
 
 from holdfast.aws import pace
+from holdfast.aws.answers import OddTextError, Strict
+from holdfast.aws.calls import READ
 from holdfast.aws.options import Options
 from holdfast.aws.reader import read, read_all
 from holdfast.aws.session import Api
 from holdfast.errors import InputError
+from holdfast.kinds.bucket import live as bucket
 from holdfast.kinds.table.live import observed
 from holdfast.shared.account import Account, Part
 from holdfast.shared.calls import Call
@@ -418,3 +423,102 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+PAGES = (
+    Reply(502, b"<html><body><h1>502 Bad Gateway</h1></body>"),
+    Reply(200, b"<!DOCTYPE html><html><body>Log in<br></body></html>"),
+    Reply(200, b"<html><body><p>Log in</p></body></html>"),
+    Reply(200, b""),
+    Reply(200, b"[" * 100_000),
+    Reply(500, b"\xff\xfe"),
+)
+
+
+SERVICES = sorted(
+    {call.service for call in READ} - {"sts", "resourcegroupstaggingapi"}
+)  # tags are asked again, one by one
+
+
+@pytest.mark.parametrize(("turn", "service"), list(enumerate(SERVICES)))
+def test_l20_a_page_that_is_no_answer_makes_what_it_was_asked_for_unknown(
+    look: Look, truth: Account, turn: int, service: str
+) -> None:
+    names = {call.operation for call in READ if call.service == service}
+    for page in (PAGES[turn % 3], PAGES[3 + turn % 3]):
+        seen = look(only(names, partial(_always, page)))
+        assert list(wrong(truth, seen)) == []
+        assert seen.unreadable
+        assert all("\n" not in u.reason and len(u.reason) < 300 for u in seen.unreadable)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_l20_a_page_where_aws_says_who_we_are_is_one_line(look: Look, page: Reply) -> None:
+    with pytest.raises(InputError) as raised:
+        look(only({"GetCallerIdentity"}, lambda asked: page))
+    assert "\n" not in str(raised.value)
+
+
+def test_l20_a_bucket_behind_a_login_page_is_not_one_without_versions() -> None:
+    page = {"body": b"<html><body><p>Log in</p></body></html>", "status_code": 200, "headers": {}}
+    for call in (bucket.LOCATION, bucket.VERSIONS, bucket.LOGGING):
+        model = botocore.session.Session().get_service_model("s3").operation_model(call.operation)
+        with pytest.raises(OddTextError, match="html where"):
+            Strict().create_parser("rest-xml").parse(page, model.output_shape)
+
+
+def test_l21_text_in_the_place_of_true_or_of_a_list_is_not_taken_for_false_or_for_none() -> None:
+    model = botocore.session.Session().get_service_model("cloudformation").operation_model("DescribeStacks")
+
+    def parsed(stacks: str) -> Any:
+        inside = f"<DescribeStacksResult><Stacks>{stacks}</Stacks></DescribeStacksResult>"
+        page = {"body": f"<R>{inside}</R>".encode(), "status_code": 200, "headers": {}}
+        return Strict().create_parser("query").parse(page, model.output_shape)
+
+    def protected(text: str) -> Any:
+        member = f"<EnableTerminationProtection>{text}</EnableTerminationProtection>"
+        return parsed(f"<member>{member}</member>")["Stacks"][0]["EnableTerminationProtection"]
+
+    assert (protected("true\n "), protected("false")) == (True, False)
+    for text in ("", "maybe", "1"):
+        with pytest.raises(OddTextError, match="EnableTerminationProtection is neither true nor false"):
+            protected(text)
+    with pytest.raises(OddTextError, match="Stacks is text"):
+        parsed("none")
+
+
+def _always(page: Reply, asked: Asked) -> Reply:
+    return page
+
+
+def test_half_an_answer_is_none(look: Look, truth: Account) -> None:
+    def half(asked: Asked, forward: Forward) -> Reply:
+        whole = forward()
+        if asked.operation in ("GetCallerIdentity", "ListTables", "DescribeTable", "ListTagsOfResource"):
+            return whole
+        return Reply(whole.status, whole.body[: len(whole.body) // 2], lost=len(whole.body))
+
+    seen = look(half)
+    assert list(wrong(truth, seen)) == []
+    assert isinstance(seen.stacks, Unknown)
+    assert isinstance(observed(tables(seen)["orders"]).recovery, Unknown)
+    assert {u.part for u in seen.unreadable} >= {Part.TABLES, Part.STACKS, Part.ALARMS, Part.MENTIONS}
+
+
+def test_l22_a_list_without_end_is_no_list(look: Look, truth: Account) -> None:
+    def endless(asked: Asked, forward: Forward) -> Reply:
+        reply = forward()
+        if asked.operation == "ListTables":
+            answer = json.loads(reply.body) | {"LastEvaluatedTableName": "orders"}
+            return Reply(200, json.dumps(answer).encode())
+        if asked.operation == "ListStacks":
+            return Reply(
+                200, reply.body.replace(b"</ListStacksResult>", b"<NextToken>x</NextToken></ListStacksResult>")
+            )
+        return reply
+
+    seen = look(endless)
+    assert isinstance(seen.tables, Unknown)
+    assert isinstance(seen.deleted, Unknown)
+    assert seen.tables.reason == "ListTables gives the same page again and again"
+    assert list(wrong(truth, seen)) == []

@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Collection
 
+from holdfast.cfn import bounded
 from holdfast.cfn.types import KEY
 from holdfast.kinds.broker import types
 from holdfast.kinds.broker.declaration import Broker
@@ -16,7 +17,7 @@ from holdfast.shared.live import KEPT, Answer, Resource, StackResources, shaped
 from holdfast.unknown import Unknown
 
 ARNS = "arn:aws:kafka:*:*:*"  # clusters and topics
-BROKERS = listing("kafka", "ListClusters", "brokers", "ClusterInfoList", NEXT)
+BROKERS = listing("kafka", "ListClusters", "brokers", "ClusterInfoList", NEXT, needs=("ClusterName", "ClusterArn"))
 TOPICS = Call(
     service="kafka",
     operation="ListTopics",
@@ -25,6 +26,7 @@ TOPICS = Call(
     also=("kafka-cluster:Connect", "kafka-cluster:DescribeTopic"),
     reads="the list of topics",
     member="Topics",
+    needs=("Topics.TopicName",),
     page=NEXT,
     resource=ARNS,
 )
@@ -35,6 +37,7 @@ TOPIC = Call(
     also=("kafka-cluster:Connect", "kafka-cluster:DescribeTopic", "kafka-cluster:DescribeTopicDynamicConfiguration"),
     reads="the topic",
     member="TopicName",
+    needs=("PartitionCount", "ReplicationFactor"),
     resource=ARNS,
 )
 SETTINGS = Call(
@@ -86,7 +89,10 @@ def _settings(c: ReadContext, broker: Answer, found: Found) -> str | None:
     answer = c.ask(SETTINGS, broker["ClusterName"], Arn=arn, Revision=revision)
     if isinstance(answer, Unknown):
         found.unread[Aspect.PARAMETERS] = answer
-    text = answer["ServerProperties"].decode() if isinstance(answer, dict) else ""
+    try:
+        text = answer["ServerProperties"].decode() if isinstance(answer, dict) else ""
+    except UnicodeDecodeError:
+        found.unread[Aspect.PARAMETERS], text = Unknown("settings of the brokers cannot be understood"), ""
     return c.add(types.SETTINGS, arn, shaped(types.SETTINGS, {"ServerProperties": text}))
 
 
@@ -118,7 +124,7 @@ def broker(c: Answer, own: StackResources, settings: str | None) -> Resource:
 
 def topic(t: Answer, cluster: str, declared: Collection[str]) -> Resource:
     """Kafka shows every setting that a topic has; those count that a declaration names."""
-    settings = json.loads(base64.b64decode(t["Configs"])) if t.get("Configs") else {}
+    settings = bounded.tree(base64.b64decode(t["Configs"])) if t.get("Configs") else {}
     ours = {k: v for k, v in settings.items() if k in declared}
     return shaped(
         types.TOPIC,

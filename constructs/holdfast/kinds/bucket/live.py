@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from holdfast.cfn import bounded
 from holdfast.cfn.dig import ACCOUNT
 from holdfast.cfn.types import KEY, ROLE
 from holdfast.kinds.bucket import types
@@ -15,18 +14,22 @@ from holdfast.kinds.live import Found, ReadContext, Reading
 from holdfast.shared.account import Aspect
 from holdfast.shared.calls import Call
 from holdfast.shared.live import Answer, Resource, StackResources, shaped, tags
+from holdfast.threads import Pool
 from holdfast.unknown import Unknown
 
 BUCKETS = "arn:aws:s3:::*"
 
 
-def _call(operation: str, action: str, reads: str, member: str = "", absent: str = "") -> Call:
+def _call(
+    operation: str, action: str, reads: str, member: str = "", absent: str = "", needs: tuple[str, ...] = ()
+) -> Call:
     return Call(
         service="s3",
         operation=operation,
         action=f"s3:{action}",
         reads=reads,
         member=member,
+        needs=needs,
         resource=BUCKETS,
         absent=(absent,) if absent else (),
     )
@@ -39,6 +42,10 @@ ENCRYPTION = _call(
     "encryption",
     "ServerSideEncryptionConfiguration",
     "ServerSideEncryptionConfigurationNotFoundError",
+    (
+        "ServerSideEncryptionConfiguration.Rules",
+        "ServerSideEncryptionConfiguration.Rules.ApplyServerSideEncryptionByDefault",
+    ),
 )
 VERSIONS = _call("GetBucketVersioning", "GetBucketVersioning", "versioning")
 POLICY = _call("GetBucketPolicy", "GetBucketPolicy", "the bucket policy", "Policy", "NoSuchBucketPolicy")
@@ -48,6 +55,10 @@ PUBLIC = _call(
     "the block on public access",
     "PublicAccessBlockConfiguration",
     "NoSuchPublicAccessBlockConfiguration",
+    tuple(
+        f"PublicAccessBlockConfiguration.{name}"
+        for name in ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
+    ),
 )
 OWNERSHIP = _call(
     "GetBucketOwnershipControls",
@@ -55,6 +66,7 @@ OWNERSHIP = _call(
     "who owns objects",
     "OwnershipControls",
     "OwnershipControlsNotFoundError",
+    ("OwnershipControls.Rules", "OwnershipControls.Rules.ObjectOwnership"),
 )
 LIFECYCLE = _call(
     "GetBucketLifecycleConfiguration",
@@ -62,15 +74,24 @@ LIFECYCLE = _call(
     "lifecycle rules",
     "Rules",
     "NoSuchLifecycleConfiguration",
+    ("Rules.Status",),
 )
-LOGGING = _call("GetBucketLogging", "GetBucketLogging", "access logs")
-TAGS = _call("GetBucketTagging", "GetBucketTagging", "tags of the bucket", "TagSet", "NoSuchTagSet")
+LOGGING = _call("GetBucketLogging", "GetBucketLogging", "access logs", needs=("LoggingEnabled.TargetBucket",))
+TAGS = _call(
+    "GetBucketTagging",
+    "GetBucketTagging",
+    "tags of the bucket",
+    "TagSet",
+    "NoSuchTagSet",
+    ("TagSet.Key", "TagSet.Value"),
+)
 LOCK = _call(
     "GetObjectLockConfiguration",
     "GetBucketObjectLockConfiguration",
     "Object Lock",
     "ObjectLockConfiguration",
     "ObjectLockConfigurationNotFoundError",
+    ("ObjectLockConfiguration.ObjectLockEnabled",),
 )
 ASPECTS = {
     ENCRYPTION: Aspect.ENCRYPTION,
@@ -90,7 +111,7 @@ def read(c: ReadContext, store: Bucket, name: str) -> Found | Unknown | None:
     there = c.ask(LOCATION, full, Bucket=full)
     if there is None or isinstance(there, Unknown):
         return there
-    with ThreadPoolExecutor(len(ASPECTS)) as pool:
+    with Pool(len(ASPECTS)) as pool:
         answers = dict(zip(ASPECTS, pool.map(lambda call: c.ask(call, full, Bucket=full), ASPECTS), strict=True))
     found = Found(arn=f"arn:{c.partition}:s3:::{full}", logical_id=c.id(types.BUCKET, full))
     known: dict[str, Answer] = {}
@@ -199,4 +220,4 @@ def bucket_policy(arn: str, bucket: str, text: str, own: StackResources, account
             return {"Fn::Join": ["", [ref, value.removeprefix(arn)]]}
         return own.arn(ROLE, value) if ":role/" in value else value
 
-    return shaped(types.POLICY, {"Bucket": {"Ref": bucket}, "PolicyDocument": written(json.loads(text))})
+    return shaped(types.POLICY, {"Bucket": {"Ref": bucket}, "PolicyDocument": written(bounded.tree(text))})

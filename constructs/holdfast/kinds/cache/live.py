@@ -13,11 +13,54 @@ from holdfast.shared.live import Answer, Resource, StackResources, shaped, tags
 from holdfast.unknown import Unknown
 
 ARNS = "arn:aws:elasticache:*:*:*"  # caches, groups of parameters, users
-CACHES = listing("elasticache", "DescribeReplicationGroups", "caches", "ReplicationGroups", MARKER, ARNS)
-NODES = listing("elasticache", "DescribeCacheClusters", "nodes of caches", "CacheClusters", MARKER, ARNS)
-PARAMETERS = listing("elasticache", "DescribeCacheParameters", "parameters of the cache", "Parameters", MARKER, ARNS)
-USER_GROUPS = listing("elasticache", "DescribeUserGroups", "user groups of caches", "UserGroups", MARKER, ARNS)
-USERS = listing("elasticache", "DescribeUsers", "users of caches", "Users", MARKER, ARNS)
+CACHES = listing(
+    "elasticache",
+    "DescribeReplicationGroups",
+    "caches",
+    "ReplicationGroups",
+    MARKER,
+    ARNS,
+    needs=(
+        "ReplicationGroupId",
+        "ARN",
+        "AtRestEncryptionEnabled",
+        "TransitEncryptionEnabled",
+        "AutomaticFailover",
+        "MultiAZ",
+        "MemberClusters",
+        "SnapshotRetentionLimit",
+    ),
+)
+NODES = listing(
+    "elasticache",
+    "DescribeCacheClusters",
+    "nodes of caches",
+    "CacheClusters",
+    MARKER,
+    ARNS,
+    needs=("CacheClusterId", "EngineVersion", "SecurityGroups.SecurityGroupId"),
+)
+PARAMETERS = listing(
+    "elasticache",
+    "DescribeCacheParameters",
+    "parameters of the cache",
+    "Parameters",
+    MARKER,
+    ARNS,
+    needs=("ParameterName",),
+)
+USER_GROUPS = listing(
+    "elasticache",
+    "DescribeUserGroups",
+    "user groups of caches",
+    "UserGroups",
+    MARKER,
+    ARNS,
+    needs=("UserGroupId", "UserIds"),
+)
+USERS = listing(
+    "elasticache", "DescribeUsers", "users of caches", "Users", MARKER, ARNS, needs=("UserId", "AccessString")
+)
 TAGS = Call(
     service="elasticache",
     operation="ListTagsForResource",
@@ -25,6 +68,7 @@ TAGS = Call(
     reads="tags of the cache",
     member="TagList",
     resource=ARNS,
+    needs=("TagList.Key", "TagList.Value"),
 )
 NO_GROUP = "nobody"  # the group of a cache that has none, and so no users of its own
 

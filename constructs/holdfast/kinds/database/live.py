@@ -16,11 +16,64 @@ from holdfast.shared.live import Answer, Resource, StackResources, shaped, tags
 from holdfast.unknown import Unknown
 
 ARNS = "arn:aws:rds:*:*:*"  # instances, clusters and groups of parameters
-INSTANCES = listing("rds", "DescribeDBInstances", "databases", "DBInstances", MARKER, ARNS)
-CLUSTERS = listing("rds", "DescribeDBClusters", "database clusters", "DBClusters", MARKER, ARNS)  # DocumentDB's too
-PARAMETERS = listing("rds", "DescribeDBParameters", "parameters of the database", "Parameters", MARKER, ARNS)
+TAGS = ("TagList.Key", "TagList.Value")
+INSTANCES = listing(
+    "rds",
+    "DescribeDBInstances",
+    "databases",
+    "DBInstances",
+    MARKER,
+    ARNS,
+    needs=(
+        "DBInstanceIdentifier",
+        "DBInstanceArn",
+        "DBInstanceStatus",
+        "StorageEncrypted",
+        "DeletionProtection",
+        "PubliclyAccessible",
+        "MultiAZ",
+        "BackupRetentionPeriod",
+        "IAMDatabaseAuthenticationEnabled",
+        "Engine",
+        "EngineVersion",
+        "VpcSecurityGroups",
+        "VpcSecurityGroups.VpcSecurityGroupId",
+        "DBParameterGroups.DBParameterGroupName",
+        *TAGS,
+    ),
+)
+CLUSTERS = listing(
+    "rds",
+    "DescribeDBClusters",
+    "database clusters",
+    "DBClusters",
+    MARKER,
+    ARNS,
+    needs=(
+        "DBClusterIdentifier",
+        "DBClusterArn",
+        "Status",
+        "Engine",
+        "EngineVersion",
+        "BackupRetentionPeriod",
+        "VpcSecurityGroups",
+        "StorageEncrypted",
+        "DeletionProtection",
+        "VpcSecurityGroups.VpcSecurityGroupId",
+        *TAGS,
+    ),
+)  # DocumentDB's too
+PARAMETERS = listing(
+    "rds", "DescribeDBParameters", "parameters of the database", "Parameters", MARKER, ARNS, needs=("ParameterName",)
+)
 CLUSTER_PARAMETERS = listing(
-    "rds", "DescribeDBClusterParameters", "parameters of the cluster", "Parameters", MARKER, ARNS
+    "rds",
+    "DescribeDBClusterParameters",
+    "parameters of the cluster",
+    "Parameters",
+    MARKER,
+    ARNS,
+    needs=("ParameterName",),
 )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
+from holdfast.cfn import bounded
 from holdfast.cfn.template import Source, StackSeen
 from holdfast.cfn.types import ALARM, KEY, TOPIC
 from holdfast.days import day
@@ -187,7 +187,7 @@ def key(described: Answer, rotation: Answer | Unknown, policy: Answer | Unknown)
         KEY,
         {
             "EnableKeyRotation": _try(lambda: rotation["KeyRotationEnabled"] is True, rotation),  # type: ignore[index]
-            "KeyPolicy": _try(lambda: json.loads(policy["Policy"]), policy),  # type: ignore[index]
+            "KeyPolicy": _try(lambda: bounded.tree(policy["Policy"]), policy),  # type: ignore[index]
             "RotationPeriodInDays": None if isinstance(days, Unknown) or days == ROTATION_DAYS else days,
             # Named with their values, because an external key may have others than a stack's own.
             **{f"{name} {data[name]}": True for name, usual in USUAL.items() if data.get(name, usual) != usual},
@@ -259,7 +259,7 @@ def _units(throughput: Any) -> dict[str, Any] | None:
 
 def _recovery(backups: Any) -> dict[str, Any]:
     pitr = backups["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
-    on = pitr.get("PointInTimeRecoveryStatus", "DISABLED") == "ENABLED"
+    on = _is(pitr.get("PointInTimeRecoveryStatus", "DISABLED"), ("ENABLED",), ("DISABLED",))
     days = pitr.get("RecoveryPeriodInDays")
     return {"PointInTimeRecoveryEnabled": on} | ({} if days is None else {"RecoveryPeriodInDays": days})
 
@@ -277,19 +277,28 @@ def _without_key(t: Any) -> datetime | Unknown | None:
 
 def _expiry(ttl: Answer) -> dict[str, Any]:
     # What is being switched off no longer protects; what is being switched on is on within the hour.
-    on = ttl.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+    on = _is(ttl.get("TimeToLiveStatus"), ("ENABLED", "ENABLING"), ("DISABLED", "DISABLING"))
     attribute = ttl.get("AttributeName") or Unknown("DynamoDB does not name the attribute")
     return {"Enabled": True, "AttributeName": attribute} if on else {"Enabled": False}
 
 
 def _encryption(t: Any, keys: Mapping[str, Any]) -> dict[str, Any] | Unknown | None:
+    status = t.get("SSEDescription", {}).get("Status")
+    on = _is(status, ("ENABLED", "ENABLING", "UPDATING"), ("DISABLED", "DISABLING", None))
     if arn := key_arn(t):
         key = keys.get(arn, Unknown(f"key {arn} was not read"))
         managed = key is Encryption.AWS_MANAGED
         return {"SSEEnabled": True, "SSEType": "KMS"} | ({} if managed else {"KMSMasterKeyId": key})
-    if t.get("SSEDescription", {}).get("Status") in ("ENABLED", "ENABLING", "UPDATING"):
+    if on:
         return Unknown("it is encrypted with a key that DynamoDB does not name")
     return None
+
+
+def _is(status: Any, on: tuple[str, ...], off: tuple[str | None, ...]) -> bool:
+    """Whether a status means on; one that was never heard of means neither."""
+    if status not in (*on, *off):
+        raise ValueError(f"the status {status!r} is not known")
+    return status in on
 
 
 def _stream(stream: Answer) -> dict[str, str] | None:
@@ -312,7 +321,7 @@ def _limits(throughput: Answer) -> dict[str, Any] | None:
 
 def _policy(policy: Any) -> dict[str, Any] | None:
     text = policy.get("Policy") if policy is not None else None
-    return {"PolicyDocument": json.loads(text)} if text else None
+    return {"PolicyDocument": bounded.tree(text)} if text else None
 
 
 def _uses(name: str, indexes: list[Answer], units: Mapping[Metric, Units | Unknown]) -> Iterator[tuple[str, IndexUse]]:

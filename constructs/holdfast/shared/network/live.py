@@ -9,7 +9,23 @@ from holdfast.cfn.types import GROUP
 from holdfast.shared.calls import listing
 from holdfast.shared.live import Answer, Resource, StackResources, shaped
 
-GROUPS = listing("ec2", "DescribeSecurityGroups", "security groups", "SecurityGroups", ("NextToken", "NextToken"))
+GROUPS = listing(
+    "ec2",
+    "DescribeSecurityGroups",
+    "security groups",
+    "SecurityGroups",
+    ("NextToken", "NextToken"),
+    needs=(
+        "GroupId",
+        "IpPermissions",
+        "IpPermissionsEgress",
+        *(
+            f"{rules}.{need}"
+            for rules in ("IpPermissions", "IpPermissionsEgress")
+            for need in ("IpProtocol", "IpRanges.CidrIp", "Ipv6Ranges.CidrIpv6", "PrefixListIds.PrefixListId")
+        ),
+    ),
+)
 
 
 def group(g: Answer, own: StackResources) -> Resource:

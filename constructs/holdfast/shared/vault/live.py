@@ -12,19 +12,41 @@ from holdfast.shared.live import KEPT, Answer, Resource, StackResources, shaped
 ARNS = "arn:aws:backup:*:*:*"  # plans and vaults
 
 
-def _call(operation: str, reads: str, member: str, page: tuple[str, str] | None = None) -> Call:
+def _call(
+    operation: str, reads: str, member: str, page: tuple[str, str] | None = None, needs: tuple[str, ...] = ()
+) -> Call:
     action = f"backup:{operation}"
     return Call(
-        service="backup", operation=operation, action=action, reads=reads, member=member, page=page, resource=ARNS
+        service="backup",
+        operation=operation,
+        action=action,
+        reads=reads,
+        member=member,
+        needs=needs,
+        page=page,
+        resource=ARNS,
     )
 
 
-GET_PLAN = _call("GetBackupPlan", "the backup plan", "BackupPlan")
-LIST_SELECTIONS = _call(
-    "ListBackupSelections", "what the backup plan selects", "BackupSelectionsList", ("NextToken", "NextToken")
+GET_PLAN = _call(
+    "GetBackupPlan",
+    "the backup plan",
+    "BackupPlan",
+    needs=tuple(f"BackupPlan.{n}" for n in ("Rules", "Rules.TargetBackupVaultName", "Rules.ScheduleExpression")),
 )
-GET_SELECTION = _call("GetBackupSelection", "the backup selection", "BackupSelection")
-DESCRIBE_VAULT = _call("DescribeBackupVault", "the backup vault", "BackupVaultName")
+LIST_SELECTIONS = _call(
+    "ListBackupSelections",
+    "what the backup plan selects",
+    "BackupSelectionsList",
+    ("NextToken", "NextToken"),
+    ("BackupSelectionsList.SelectionId",),
+)
+GET_SELECTION = _call(
+    "GetBackupSelection", "the backup selection", "BackupSelection", needs=("BackupSelection.IamRoleArn",)
+)
+DESCRIBE_VAULT = _call(
+    "DescribeBackupVault", "the backup vault", "BackupVaultName", needs=("EncryptionKeyArn", "Locked")
+)
 
 
 def plan(p: Answer, own: StackResources) -> Resource:
