@@ -220,6 +220,7 @@ def inside(value: object) -> Iterator[Any]:
 DECLARED: dict[type, list[Any]] = {}
 MORE = (  # of what the estate of these tests has none
     access.Relation(table="orders", attribute="customerId", to_table="customers", to_attribute="id"),
+    access.Transaction(id="PAY", purpose="p", table="orders", entities=("ORDER", "PAYMENT")),
     database.Upkeep(partitioned=("events",), archive="archive"),
     database.RowUpkeep(tables=("events",)),
     environment.Place("us-east-1"),
