@@ -382,7 +382,7 @@ class _Reader:
                 name=name,
                 region=self._api.region,
                 account=self._account,
-                protected=stack.get("EnableTerminationProtection"),
+                protected=self._protected(stack),
                 source=Source.DEPLOYED,
             )
         return StackLive(
@@ -393,6 +393,17 @@ class _Reader:
             succeeded=self._succeeded(stack),
             exports={o["ExportName"]: o["OutputValue"] for o in stack.get("Outputs", ()) if "ExportName" in o},
         )
+
+    def _protected(self, stack: Mapping[str, Any]) -> bool | Unknown | None:
+        """Whether a stack refuses to be deleted: the list of all may leave that out, so a declared one is asked."""
+        name, said = stack["StackName"], stack.get("EnableTerminationProtection")
+        if said is None and any(p.name == name and p.region == self._api.region for p in self._places):
+            found = self._list(Part.STACKS, calls.STACKS, StackName=name)
+            if isinstance(found, Unknown):
+                return found
+            told = [s["EnableTerminationProtection"] for s in found if "EnableTerminationProtection" in s]
+            return bool(told[0]) if told else Unknown("CloudFormation does not say")
+        return said
 
     def _succeeded(self, stack: Mapping[str, Any]) -> datetime | None:
         """When an update last succeeded, where the last did not; CloudFormation keeps events for ninety days."""

@@ -39,7 +39,7 @@ class StackSeen:
     name: str | None = None
     region: str | None = None
     account: str | None = None  # None where the credentials decide
-    protected: bool | None = None
+    protected: bool | Unknown | None = None
     source: Source = Source.TEMPLATE
     exports: Mapping[str, str] = field(default_factory=dict, repr=False)  # keys of other stacks, by their exports
     # Of a live account: the ARNs of resources by logical id, and the types of resources that could not be listed.

@@ -81,9 +81,12 @@ TWICE = Rule(
 
 
 def terminable(s: StackSubject) -> Verdict:
-    if not s.placed.termination_protected or s.stack.protected is None:
+    seen = s.stack.protected
+    if not s.placed.termination_protected or seen is None:
         return EXEMPT
-    return PASS if s.stack.protected else fail("termination protection is off")
+    if isinstance(seen, Unknown):
+        return unknown(f"termination protection cannot be read: {seen.reason}")
+    return PASS if seen else fail("termination protection is off")
 
 
 TERMINATION = Rule(

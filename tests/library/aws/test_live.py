@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from time import sleep
@@ -13,9 +14,10 @@ from unittest.mock import ANY
 import aws_stub
 import pytest
 from accounts import NOW
+from declare import PROD, estate, stack, table
 from emulator import Aws, fresh_account, template
 from emulator import index as index_of
-from faults import error, only, proxy
+from faults import Asked, Reply, error, only, proxy
 from live_account import REGION, TAGS, api, bare, clean, furnish
 from support import MOMENTS, ROOT
 
@@ -24,13 +26,14 @@ from holdfast.audit import mentions
 from holdfast.aws import calls
 from holdfast.aws.options import Options
 from holdfast.aws.reader import read, read_all
-from holdfast.cfn.template import Source
+from holdfast.cfn.template import Source, StackSeen
 from holdfast.errors import InputError
 from holdfast.kinds.table import live as tables
 from holdfast.kinds.table.live import observed
 from holdfast.kinds.table.template import observe
+from holdfast.rules.estate import terminable
 from holdfast.rules.live import worth
-from holdfast.rules.subjects import LiveIndex
+from holdfast.rules.subjects import LiveIndex, StackSubject
 from holdfast.shared.account import ONLY_IN_TEMPLATES, Account, Mention, StackLive, StoreSeen, Units
 from holdfast.shared.calls import Call
 from holdfast.shared.key.observed import ObservedKey
@@ -518,6 +521,34 @@ def test_l7_only_an_update_that_succeeded_counts_for_the_age(monkeypatch: pytest
         assert (stack().rolled_back, stack().succeeded) == (True, None)
         (hole,) = read(door, now=NOW).unreadable
         assert hole.action == "cloudformation:DescribeStackEvents"
+
+
+@pytest.mark.parametrize(("silent", "expected"), [(False, True), (True, Unknown("CloudFormation does not say"))])
+def test_l3_termination_protection_that_the_list_leaves_out_is_asked_for_by_name(
+    silent: bool, expected: bool | Unknown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, (placed,) = fresh_account(), estate(stack(table())).placements([PROD])
+    there.deploy(placed.name, template())
+    there.client("cloudformation").update_termination_protection(
+        StackName=placed.name, EnableTerminationProtection=True
+    )
+
+    def leaves_out(asked: Asked, forward: Callable[[], Reply]) -> Reply:
+        reply = forward()
+        if asked.operation != "DescribeStacks" or (b"StackName" in asked.body and not silent):
+            return reply
+        member = rb"<EnableTerminationProtection>\w+</EnableTerminationProtection>"
+        return replace(reply, body=re.sub(member, b"", reply.body))
+
+    with proxy(there.endpoint, leaves_out) as endpoint:
+        door = api(monkeypatch, endpoint, there.account)
+        stacks = read(door, now=NOW, places=[placed]).stacks
+    assert isinstance(stacks, Mapping)
+    seen = stacks[placed.name].seen
+    assert isinstance(seen, StackSeen)
+    assert seen.protected == expected
+    subject = StackSubject(placed=placed, stack=seen)
+    assert terminable(subject).outcome is (Outcome.UNKNOWN if silent else Outcome.PASS)
 
 
 def test_l8_tables_of_others_are_no_guess_and_lists_and_json_are_read() -> None:
