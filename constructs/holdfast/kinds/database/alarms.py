@@ -29,9 +29,12 @@ def alarms(placed: Placed, store: Database) -> Iterator[Alarm]:
     yield _backups(name, vault_name(placed))
 
 
+def _dimensions(name: str, store: Database) -> dict[str, str]:
+    return {"DBClusterIdentifier" if store.engine is Engine.AURORA else "DBInstanceIdentifier": name}
+
+
 def _server(name: str, store: Database, above: Thresholds) -> Iterator[Alarm]:
-    cluster = store.engine is Engine.AURORA
-    of = {"DBClusterIdentifier" if cluster else "DBInstanceIdentifier": name}
+    cluster, of = store.engine is Engine.AURORA, _dimensions(name, store)
     yield Alarm(
         id="Cpu",
         name=f"{name}/cpu",
@@ -79,13 +82,13 @@ def _rows(name: str, store: Database) -> Iterator[Alarm]:
         f"rows of {name} are expired and still there, or the upkeep did not run today",
         silence=Silence.BREACHING,
     )
-    cluster = store.engine is Engine.AURORA
-    of = {"DBClusterIdentifier" if cluster else "DBInstanceIdentifier": name}
+    of = _dimensions(name, store)
+    used = Metric(id="used", name="MaximumUsedTransactionIDs", stat="Maximum", dimensions=of, namespace=RDS)
     yield Alarm(
         id="TransactionIds",
         name=f"{name}/transaction-ids",
         description=f"{name} has used half of its transaction ids: VACUUM FREEZE has to run before it stops",
-        metrics=(Metric(id="used", name="MaximumUsedTransactionIDs", stat="Maximum", dimensions=of, namespace=RDS),),
+        metrics=(used,),
         expression="FILL(used, 0)",
         threshold=MAX_TRANSACTION_IDS,
     )
